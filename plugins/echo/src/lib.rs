@@ -1,0 +1,220 @@
+//! The adapter to read first: a made-up agent that prints plain JSON lines.
+//!
+//! The agent behind it is `wharf echo-agent` (see `agent/`), or the scripted one of the tests. It reads its prompt
+//! from stdin, and where approvals are `ask` it also reads answers there, one JSON line each.
+
+use wharf_adapter::json::{self, Object};
+use wharf_adapter::{
+    Adapter, AdapterInfo, Approvals, Ask, AskKind, Binary, Capabilities, Choice, ChoiceKind, Effects, Ending,
+    ErrorClass, Event, Failure, Host, Json, Launch, Login, Malformed, Model, ModelList, OptionKind, PromptDelivery,
+    Reply, SessionChoice, SessionInfo, Support, Surroundings, ToolCall, ToolStatus, Turn, Usage, UsageScope, Version,
+    locate, probe_version,
+};
+
+/// What is remembered between two lines: nothing but the turn's own wish.
+#[derive(Default)]
+pub struct Echo {
+    /// The session that was asked for, to tell whether it was resumed.
+    wanted_session: Option<String>,
+}
+
+impl Adapter for Echo {
+    fn describe() -> AdapterInfo {
+        let mut info = AdapterInfo::new("echo", "Echo, the example agent", env!("CARGO_PKG_VERSION"))
+            .program("wharf-echo-agent")
+            .option("script", OptionKind::Text, None, "a script for the agent to follow instead of echoing")
+            .option("delay", OptionKind::Integer, None, "milliseconds between two pieces of the answer");
+        info.tested_with = ">=1.0.0, <2.0.0".to_owned();
+        info.install_hint = "it comes with wharf".to_owned();
+        info
+    }
+
+    fn resolve_binary(&mut self, host: &dyn Host, around: &Surroundings) -> Result<Binary, Failure> {
+        let mut binary = Binary::at(locate(host, around, &["wharf-echo-agent"], "it comes with wharf")?);
+        // The agent is a hidden command of `wharf` itself unless it stands alone.
+        if !binary.program.contains("agent") {
+            binary.leading_args = vec!["echo-agent".to_owned()];
+        }
+        let mut words: Vec<&str> = binary.leading_args.iter().map(String::as_str).collect();
+        words.push("--version");
+        let version = probe_version(host, &binary.program, &words, 5_000).ok().flatten();
+        binary.support = match version {
+            Some(version) if version >= Version(2, 0, 0) => Support::NewerUntested,
+            Some(_) => Support::Tested,
+            None => Support::BestEffort,
+        };
+        binary.version = version.map(|version| version.to_string());
+        binary.login = Login::Present("it needs none".to_owned());
+        binary.capabilities = Capabilities::STREAMING
+            | Capabilities::SESSION_RESUME
+            | Capabilities::CHOOSE_SESSION_ID
+            | Capabilities::TOKEN_USAGE
+            | Capabilities::MODEL_DISCOVERY
+            | Capabilities::DUPLEX
+            | Capabilities::ASKS
+            | Capabilities::STEERING
+            | Capabilities::INTERRUPT;
+        Ok(binary)
+    }
+
+    fn build_args(&mut self, turn: &Turn, _binary: &Binary) -> Result<Launch, Failure> {
+        let mut launch = Launch::lines([] as [&str; 0]);
+        match &turn.session {
+            SessionChoice::Fresh(Some(id)) => launch.pair("--session", id.as_str()),
+            SessionChoice::Resume(id) => {
+                launch.pair("--resume", id.as_str());
+                self.wanted_session = Some(id.clone());
+            }
+            SessionChoice::Fresh(None) => {}
+            SessionChoice::Fork(_) | SessionChoice::MostRecent => {
+                launch.ignore("session", "the echo agent can only start or resume a session by its id");
+            }
+        }
+        if let Some(model) = &turn.model {
+            launch.pair("--model", model.as_str());
+        }
+        if let Some(system) = &turn.system_prompt {
+            let file = launch.file("system.txt", system.as_str());
+            launch.pair("--system", file);
+        }
+        for option in ["script", "delay"] {
+            let value = turn.option(option);
+            if let Some(value) = value.str() {
+                launch.pair(&format!("--{option}"), value.as_ref());
+            } else if !value.is_missing() {
+                launch.pair(&format!("--{option}"), value.raw());
+            }
+        }
+        if turn.approvals == Approvals::Ask {
+            launch.arg("--duplex");
+            launch.ends = Ending::WhenStdinCloses;
+        }
+        if turn.effort.is_some() {
+            launch.ignore("effort", "the echo agent does not think");
+        }
+        Ok(launch)
+    }
+
+    fn build_prompt(&mut self, turn: &Turn, _binary: &Binary) -> Result<PromptDelivery, Failure> {
+        Ok(if turn.approvals == Approvals::Ask {
+            let line = Object::new().str("type", "prompt").str("text", &turn.prompt).finish() + "\n";
+            PromptDelivery::StdinOpen(line.into_bytes())
+        } else {
+            PromptDelivery::Stdin(turn.prompt.clone().into_bytes())
+        })
+    }
+
+    fn line(&mut self, line: Json<'_>, out: &mut Effects) -> Result<(), Malformed> {
+        let [kind, id, text, parent] = line.pick(["type", "id", "text", "parent"])?;
+        let kind = kind.name().ok_or(Malformed)?;
+        let id = id.str().unwrap_or_default();
+        let parent = parent.str();
+        match kind {
+            "hello" => {
+                let [session, model, version] = line.pick(["session", "model", "version"])?;
+                let session = session.string().ok_or(Malformed)?;
+                out.emit(Event::Session(SessionInfo {
+                    resumed: self.wanted_session.as_ref().map(|wanted| *wanted == session),
+                    id: session,
+                    model: model.string(),
+                    runtime_version: version.string(),
+                }));
+            }
+            "delta" => out.text_delta(&id, parent.as_deref(), text.text_or_empty()),
+            "say" => out.message(&id, parent.as_deref(), text.text_or_empty()),
+            "think" => out.thinking(&id, parent.as_deref(), text.text_or_empty()),
+            "retry" => out.emit(Event::Discard(id.into_owned())),
+            "tool" => {
+                let [name, status, input, output, code] =
+                    line.pick(["name", "status", "input", "output", "exit_code"])?;
+                out.tool(ToolCall {
+                    name: name.string(),
+                    parent: parent.map(Into::into),
+                    input: input.verbatim(),
+                    output: output.text(),
+                    exit_code: code.i32(),
+                    ..ToolCall::new(&id, tool_status(status.name()))
+                });
+            }
+            "usage" => {
+                let [input, output] = line.pick(["input", "output"])?;
+                out.usage(Usage {
+                    input: input.u64(),
+                    output: output.u64(),
+                    ..Usage::new(UsageScope::TurnTotal, "usage")
+                });
+            }
+            "ask" => out.emit(Event::Ask(ask(&id, line)?)),
+            "done" => out.completed(None),
+            "failed" => out.failed(Failure::new(error_class(line.get("class").name()), text.str().unwrap_or_default())),
+            other => out.unknown(other),
+        }
+        Ok(())
+    }
+
+    fn respond(&mut self, reply: Reply, out: &mut Effects) {
+        match reply {
+            Reply::Answer(answer) => {
+                let allowed = answer.choice.as_deref() == Some("allow");
+                let line = Object::new().str("type", "answer").str("ask", &answer.ask).bool("allow", allowed);
+                let line = line.maybe_str("text", answer.text.as_deref());
+                out.write_line(match &answer.input {
+                    Some(input) => line.raw("input", input).finish(),
+                    None => line.finish(),
+                });
+            }
+            Reply::Message(text) => out.write_line(Object::new().str("type", "message").str("text", &text).finish()),
+            Reply::Cancel => out.write_line(Object::new().str("type", "cancel").finish()),
+            Reply::Start | Reply::Oversized(_) | Reply::NextTurn(_) | Reply::Timer(_) => {}
+        }
+    }
+
+    fn list_models(&mut self, _host: &dyn Host, _binary: Option<&Binary>) -> ModelList {
+        let model = |id: &str, name: &str, is_default| Model {
+            id: id.to_owned(),
+            name: name.to_owned(),
+            vendor: Some("wharf".to_owned()),
+            efforts: vec![],
+            context: None,
+            is_default,
+            extra: None,
+        };
+        ModelList::Models(vec![model("echo-1", "Echo", true), model("echo-loud", "Echo, loud", false)])
+    }
+}
+
+fn ask(id: &str, line: Json<'_>) -> Result<Ask, Malformed> {
+    let [title, tool, input] = line.pick(["title", "tool", "input"])?;
+    let choice = |id: &str, kind, label: &str| Choice { id: id.to_owned(), kind, label: label.to_owned() };
+    Ok(Ask {
+        id: id.to_owned(),
+        kind: AskKind::Permission,
+        title: title.string().unwrap_or_default(),
+        tool: tool.string(),
+        tool_id: None,
+        detail: if input.is_missing() { json::Object::new().finish() } else { input.raw().to_owned() },
+        choices: vec![choice("allow", ChoiceKind::AllowOnce, "Allow"), choice("deny", ChoiceKind::RejectOnce, "Deny")],
+        free_text: false,
+        input_editable: true,
+    })
+}
+
+fn tool_status(name: Option<&str>) -> ToolStatus {
+    match name {
+        Some("succeeded") => ToolStatus::Succeeded,
+        Some("failed") => ToolStatus::Failed,
+        Some("denied") => ToolStatus::Denied,
+        _ => ToolStatus::Running,
+    }
+}
+
+fn error_class(name: Option<&str>) -> ErrorClass {
+    match name {
+        Some("auth") => ErrorClass::Auth,
+        Some("rate-limit") => ErrorClass::RateLimit,
+        Some("provider") => ErrorClass::Provider,
+        _ => ErrorClass::Other,
+    }
+}
+
+wharf_adapter::export!(Echo);

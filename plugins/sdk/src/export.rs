@@ -1,0 +1,91 @@
+//! From the trait to the component's exports.
+
+use crate::bindings::exports::wharf::runtime::runtime_adapter::Guest;
+use crate::host::Imported;
+use crate::{
+    Adapter, AdapterInfo, Binary, Chunk, Effect, Effects, Evidence, ExitStatus, Failure, Launch, ModelList,
+    PromptDelivery, Reply, Surroundings, Turn,
+};
+use std::cell::RefCell;
+use std::marker::PhantomData;
+
+/// Make the component's exports from an [`Adapter`].
+///
+/// In a native build it does nothing, so that the adapter's logic can be tested there.
+#[macro_export]
+macro_rules! export {
+    ($adapter:ty) => {
+        #[cfg(target_family = "wasm")]
+        const _: () = {
+            use $crate::bindings;
+            thread_local! {
+                static ADAPTER: $crate::Slot<$adapter> = $crate::Slot::default();
+            }
+            impl $crate::InSlot for $adapter {
+                fn with<R>(work: impl FnOnce(&mut Self) -> R) -> R {
+                    ADAPTER.with(|slot| slot.with(work))
+                }
+            }
+            type Component = $crate::Exported<$adapter>;
+    $crate::bindings::export_component!(Component with_types_in $crate::bindings);
+        };
+    };
+}
+
+/// Holds the one value of an instance.
+#[doc(hidden)]
+#[derive(Default)]
+pub struct Slot<A>(RefCell<A>);
+
+impl<A> Slot<A> {
+    #[doc(hidden)]
+    pub fn with<R>(&self, work: impl FnOnce(&mut A) -> R) -> R {
+        work(&mut self.0.borrow_mut())
+    }
+}
+
+/// An adapter that knows where its one value is; [`export!`] implements it.
+#[doc(hidden)]
+pub trait InSlot: Adapter {
+    fn with<R>(work: impl FnOnce(&mut Self) -> R) -> R;
+}
+
+/// The component's exports, in terms of the trait.
+#[doc(hidden)]
+pub struct Exported<A>(PhantomData<A>);
+
+impl<A: InSlot> Guest for Exported<A> {
+    fn describe() -> AdapterInfo {
+        A::describe()
+    }
+    fn resolve_binary(around: Surroundings) -> Result<Binary, Failure> {
+        A::with(|adapter| adapter.resolve_binary(&Imported, &around))
+    }
+    fn build_args(turn: Turn, binary: Binary) -> Result<Launch, Failure> {
+        A::with(|adapter| adapter.build_args(&turn, &binary))
+    }
+    fn build_prompt(turn: Turn, binary: Binary) -> Result<PromptDelivery, Failure> {
+        A::with(|adapter| adapter.build_prompt(&turn, &binary))
+    }
+    fn parse_chunk(chunk: Chunk) -> Vec<Effect> {
+        effects::<A>(|adapter, out| adapter.parse_chunk(&chunk, out))
+    }
+    fn respond(reply: Reply) -> Vec<Effect> {
+        effects::<A>(|adapter, out| adapter.respond(reply, out))
+    }
+    fn finish(exit: ExitStatus) -> Vec<Effect> {
+        effects::<A>(|adapter, out| adapter.finish(&Imported, exit, out))
+    }
+    fn parse_error(evidence: Evidence) -> Option<Failure> {
+        A::with(|adapter| adapter.parse_error(&evidence))
+    }
+    fn list_models(binary: Option<Binary>) -> ModelList {
+        A::with(|adapter| adapter.list_models(&Imported, binary.as_ref()))
+    }
+}
+
+fn effects<A: InSlot>(work: impl FnOnce(&mut A, &mut Effects)) -> Vec<Effect> {
+    let mut out = Effects::default();
+    A::with(|adapter| work(adapter, &mut out));
+    out.into_vec()
+}

@@ -1,0 +1,53 @@
+//! What a line of stderr usually means, where a runtime says nothing better.
+
+use crate::{ErrorClass, Failure};
+
+/// Phrases that CLIs use, most telling first. Matched in lower case.
+const PHRASES: &[(&str, ErrorClass)] = &[
+    ("rate limit", ErrorClass::RateLimit),
+    ("too many requests", ErrorClass::RateLimit),
+    ("quota", ErrorClass::Quota),
+    ("unauthorized", ErrorClass::Auth),
+    ("not logged in", ErrorClass::Auth),
+    ("authentication", ErrorClass::Auth),
+    ("invalid api key", ErrorClass::Auth),
+    ("permission denied", ErrorClass::Permission),
+    ("unknown option", ErrorClass::InvalidOption),
+    ("unexpected argument", ErrorClass::InvalidOption),
+    ("unrecognized", ErrorClass::InvalidOption),
+    ("context length", ErrorClass::ContextLength),
+    ("connection refused", ErrorClass::Network),
+    ("econnrefused", ErrorClass::Network),
+    ("timed out", ErrorClass::Network),
+    ("command not found", ErrorClass::NotFound),
+    ("no such file", ErrorClass::NotFound),
+];
+
+/// A failure from the last line of stderr that says something; nothing where stderr is blank.
+pub fn guess_failure(stderr: &str) -> Option<Failure> {
+    let telling = |line: &&str| !line.trim().is_empty();
+    let known = |line: &&str| {
+        let line = line.to_lowercase();
+        PHRASES.iter().find(|(phrase, _)| line.contains(phrase)).map(|(_, class)| *class)
+    };
+    let lines = || stderr.lines().rev().filter(telling);
+    if let Some((line, class)) = lines().find_map(|line| Some((line, known(&line)?))) {
+        return Some(Failure::new(class, line.trim()));
+    }
+    lines().next().map(|line| Failure::new(ErrorClass::Other, line.trim()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_telling_line_decides() {
+        let failure = guess_failure("warning: x\nError: Not logged in\n\n").expect("a failure");
+        assert_eq!((failure.class, failure.message.as_str()), (ErrorClass::Auth, "Error: Not logged in"));
+        let failure = guess_failure("HTTP 429 Too Many Requests\n    at main.js:1\n").expect("a failure");
+        assert_eq!(failure.class, ErrorClass::RateLimit);
+        assert_eq!(guess_failure("boom\n").map(|failure| failure.class), Some(ErrorClass::Other));
+        assert_eq!(guess_failure(" \n"), None);
+    }
+}

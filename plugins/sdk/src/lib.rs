@@ -1,0 +1,99 @@
+//! Write a Wharf adapter.
+//!
+//! An adapter is a WebAssembly component that knows one coding-agent CLI. It tells the host how to find and start the
+//! program, and turns what the program prints into events. It does nothing by itself: no files, no network, no clock.
+//! What it needs from outside it asks of the host, which grants or denies.
+//!
+//! Implement [`Adapter`], name it in [`export!`], build for `wasm32-wasip2`:
+//!
+//! ```
+//! use wharf_adapter::{Adapter, AdapterInfo, Binary, Effects, Failure, Host, Json, Launch, Malformed, Surroundings, Turn};
+//!
+//! #[derive(Default)]
+//! struct Parrot;
+//!
+//! impl Adapter for Parrot {
+//!     fn describe() -> AdapterInfo {
+//!         AdapterInfo::new("parrot", "Parrot", "0.1.0").program("parrot")
+//!     }
+//!     fn resolve_binary(&mut self, host: &dyn Host, around: &Surroundings) -> Result<Binary, Failure> {
+//!         Ok(Binary::at(wharf_adapter::locate(host, around, &["parrot"], "npm install -g parrot")?))
+//!     }
+//!     fn build_args(&mut self, _turn: &Turn, _binary: &Binary) -> Result<Launch, Failure> {
+//!         Ok(Launch::lines(["--json"]))
+//!     }
+//!     fn line(&mut self, line: Json<'_>, out: &mut Effects) -> Result<(), Malformed> {
+//!         let [kind, text] = line.pick(["type", "text"])?;
+//!         match kind.name() {
+//!             Some("say") => out.message("1", None, text.text_or_empty()),
+//!             Some("bye") => out.completed(None),
+//!             other => out.unknown(other.unwrap_or("?")),
+//!         }
+//!         Ok(())
+//!     }
+//! }
+//!
+//! wharf_adapter::export!(Parrot);
+//! ```
+//!
+//! The logic is plain Rust: [`testing`] has a host to test it against natively, without wasm.
+
+// The generated code names this crate from inside and from outside alike.
+extern crate self as wharf_adapter;
+
+mod adapter;
+mod build;
+mod effects;
+mod effort;
+mod export;
+mod guess;
+mod host;
+pub mod json;
+mod locate;
+pub mod testing;
+mod version;
+
+#[allow(
+    missing_docs,
+    unsafe_code,
+    unreachable_pub,
+    clippy::all,
+    clippy::pedantic,
+    clippy::unwrap_used,
+    reason = "generated; the documentation is in wit/runtime.wit"
+)]
+#[doc(hidden)]
+pub mod bindings {
+    wit_bindgen::generate!({
+        path: "../../wit",
+        world: "adapter",
+        pub_export_macro: true,
+        export_macro_name: "export_component",
+        default_bindings_module: "wharf_adapter::bindings",
+        additional_derives: [PartialEq, Clone],
+        runtime_path: "wharf_adapter::wit_bindgen_rt",
+    });
+}
+
+/// What the generated export code needs at run time.
+#[doc(hidden)]
+pub use wit_bindgen::rt as wit_bindgen_rt;
+
+pub use adapter::Adapter;
+pub use bindings::wharf::runtime::host::{Command, FoundProgram, Output, Problem, Request, Response};
+pub use bindings::wharf::runtime::types::{
+    AdapterInfo, Answer, Approvals, Ask, AskKind, Binary, Capabilities, ChangeKind, Choice, ChoiceKind, Chunk,
+    ContextUse, Effect, Ending, ErrorClass, Event, Evidence, ExitStatus, Failure, FileChange, Frames, Framing,
+    IgnoredWish, Launch, LaunchFile, Level, Login, Model, ModelList, Needs, Note, Notice, OptionKind, OptionSpec,
+    Origin, Outcome, Oversized, PromptDelivery, RateLimit, Reply, Retry, SessionChoice, SessionInfo, Span, Support,
+    Surroundings, Text, TextPart, Timer, ToolCall, ToolRules, ToolStatus, Turn, TurnEnd, Usage, UsageScope, Word,
+};
+pub use effects::Effects;
+pub use effort::{Effort, nearest_effort};
+#[doc(hidden)]
+pub use export::{Exported, InSlot, Slot};
+pub use guess::guess_failure;
+pub use host::Host;
+pub use json::{Json, Malformed};
+pub use locate::{locate, probe_version};
+pub use version::Version;

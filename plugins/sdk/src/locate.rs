@@ -1,0 +1,47 @@
+//! Finding the runtime's program and its version, as most adapters do it.
+
+use crate::{Command, ErrorClass, Failure, Host, Problem, Retry, Surroundings, Version};
+
+/// The program that the user named, else the first of the candidates (names or absolute paths) that is there.
+pub fn locate(host: &dyn Host, around: &Surroundings, candidates: &[&str], install: &str) -> Result<String, Failure> {
+    if let Some(named) = &around.program {
+        return host.find_program(named).map(|found| found.path).map_err(|problem| {
+            let message = format!("the program that was named, {named}, cannot be used: {}", problem_text(&problem));
+            Failure::new(ErrorClass::NotFound, message)
+        });
+    }
+    let mut tried = Vec::new();
+    for candidate in candidates {
+        match host.find_program(candidate) {
+            Ok(found) => return Ok(found.path),
+            Err(problem) => tried.push(format!("{candidate} ({})", problem_text(&problem))),
+        }
+    }
+    let message = format!("the program was not found; tried {}", tried.join(", "));
+    Err(Failure::new(ErrorClass::NotFound, message).retry(Retry::AfterUserAction(install.to_owned())))
+}
+
+/// What `PROGRAM ARGS` prints as its version. A program that does not answer in time has none.
+pub fn probe_version(
+    host: &dyn Host,
+    program: &str,
+    args: &[&str],
+    timeout_ms: u32,
+) -> Result<Option<Version>, Problem> {
+    let args = args.iter().map(|arg| (*arg).to_owned()).collect();
+    let output = host.run(&Command { program: program.to_owned(), args, stdin: vec![], timeout_ms })?;
+    if output.timed_out {
+        return Err(Problem::TimedOut);
+    }
+    Ok(Version::find(&String::from_utf8_lossy(&output.stdout)))
+}
+
+fn problem_text(problem: &Problem) -> String {
+    match problem {
+        Problem::Denied(why) => format!("denied: {why}"),
+        Problem::NotFound(_) => "not found".to_owned(),
+        Problem::TimedOut => "timed out".to_owned(),
+        Problem::TooLarge => "too large".to_owned(),
+        Problem::Failed(why) => why.clone(),
+    }
+}

@@ -1,0 +1,210 @@
+//! Testing an adapter natively: a host of one's own, and a player for transcripts.
+
+use crate::{
+    Adapter, Approvals, Binary, Chunk, Command, Effect, Effects, Event, ExitStatus, FoundProgram, Frames, Host, Level,
+    Origin, Output, Problem, Request, Response, SessionChoice, Surroundings, Text, ToolRules, Turn, json,
+};
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+
+/// A host that answers from what it was given, and denies the rest.
+#[derive(Default)]
+pub struct FakeHost {
+    /// Programs by the name or path asked for: their path and real path.
+    pub programs: BTreeMap<String, (String, String)>,
+    /// What running "PATH ARG ARG" gives.
+    pub outputs: BTreeMap<String, Output>,
+    /// What fetching "METHOD URL" gives.
+    pub responses: BTreeMap<String, Response>,
+    /// Files by path.
+    pub files: BTreeMap<String, Vec<u8>>,
+    /// The run's own files by name.
+    pub launch_files: BTreeMap<String, Vec<u8>>,
+    /// Variables that are set.
+    pub variables: BTreeMap<String, String>,
+    /// The requests that were made.
+    pub requests: RefCell<Vec<Request>>,
+    /// The log's lines.
+    pub log: RefCell<Vec<String>>,
+}
+
+impl FakeHost {
+    /// With a program that is found under this name at this path.
+    #[must_use]
+    pub fn program(mut self, name: &str, path: &str) -> FakeHost {
+        self.programs.insert(name.to_owned(), (path.to_owned(), path.to_owned()));
+        self
+    }
+
+    /// With what a command line prints before it exits with `code`.
+    #[must_use]
+    pub fn output(mut self, command_line: &str, code: i32, stdout: &str) -> FakeHost {
+        let output = Output { code: Some(code), stdout: stdout.into(), stderr: vec![], timed_out: false };
+        self.outputs.insert(command_line.to_owned(), output);
+        self
+    }
+
+    /// With a variable.
+    #[must_use]
+    pub fn with_variable(mut self, name: &str, value: &str) -> FakeHost {
+        self.variables.insert(name.to_owned(), value.to_owned());
+        self
+    }
+
+    /// With a file.
+    #[must_use]
+    pub fn file(mut self, path: &str, content: &str) -> FakeHost {
+        self.files.insert(path.to_owned(), content.into());
+        self
+    }
+
+    /// With a response to "METHOD URL".
+    #[must_use]
+    pub fn response(mut self, request: &str, status: u16, body: &str) -> FakeHost {
+        self.responses.insert(request.to_owned(), Response { status, headers: vec![], body: body.into() });
+        self
+    }
+}
+
+impl Host for FakeHost {
+    fn find_program(&self, name: &str) -> Result<FoundProgram, Problem> {
+        let (path, real_path) = self.programs.get(name).cloned().ok_or(Problem::NotFound(name.to_owned()))?;
+        Ok(FoundProgram { path, real_path })
+    }
+    fn run(&self, command: &Command) -> Result<Output, Problem> {
+        let mut line = command.program.clone();
+        command.args.iter().for_each(|arg| {
+            line.push(' ');
+            line.push_str(arg);
+        });
+        self.outputs.get(&line).cloned().ok_or(Problem::Failed(format!("nothing given for `{line}`")))
+    }
+    fn fetch(&self, request: &Request) -> Result<Response, Problem> {
+        self.requests.borrow_mut().push(request.clone());
+        let key = format!("{} {}", request.method, request.url);
+        self.responses.get(&key).cloned().ok_or(Problem::Failed(format!("nothing given for `{key}`")))
+    }
+    fn read_file(&self, path: &str) -> Result<Vec<u8>, Problem> {
+        self.files.get(path).cloned().ok_or(Problem::NotFound(path.to_owned()))
+    }
+    fn read_launch_file(&self, name: &str) -> Result<Vec<u8>, Problem> {
+        self.launch_files.get(name).cloned().ok_or(Problem::NotFound(name.to_owned()))
+    }
+    fn variable(&self, name: &str) -> Result<Option<String>, Problem> {
+        Ok(self.variables.get(name).cloned().filter(|value| !value.is_empty()))
+    }
+    fn log(&self, _level: Level, message: &str) {
+        self.log.borrow_mut().push(message.to_owned());
+    }
+}
+
+/// Where a Linux user with a home finds themselves.
+pub fn surroundings() -> Surroundings {
+    Surroundings { program: None, os: "linux".into(), arch: "x86_64".into(), home: Some("/home/user".into()) }
+}
+
+/// A turn in which nothing is wished for but an answer, with the adapter's default options.
+pub fn turn<A: Adapter>(prompt: &str) -> Turn {
+    let defaults = A::describe().options.into_iter().filter_map(|option| Some((option.name, option.default?)));
+    Turn {
+        prompt: prompt.to_owned(),
+        system_prompt: None,
+        workspace: "/home/user/project".to_owned(),
+        extra_dirs: vec![],
+        session: SessionChoice::Fresh(Some("11111111-2222-4333-8444-555555555555".to_owned())),
+        model: None,
+        fallback_model: None,
+        effort: None,
+        max_turns: None,
+        max_cost_micros: None,
+        approvals: Approvals::AllowAll,
+        tools: ToolRules { allow: vec![], deny: vec![], only: vec![], without: vec![] },
+        mcp_servers: None,
+        output_schema: None,
+        stream_text: true,
+        autopilot: false,
+        options: defaults.collect(),
+    }
+}
+
+/// Set an option of a turn; the value is JSON.
+pub fn set_option(turn: &mut Turn, name: &str, value: &str) {
+    turn.options.retain(|(key, _)| key != name);
+    turn.options.push((name.to_owned(), value.to_owned()));
+}
+
+/// A program of this version, at a made-up path.
+pub fn binary(version: &str) -> Binary {
+    Binary { version: Some(version.to_owned()), ..Binary::at("/usr/bin/agent".to_owned()) }
+}
+
+/// Plays output to an adapter the way the host does: whole lines, `lines_a_chunk` of them in each call, every span
+/// resolved to its text. The adapter must have built its arguments before.
+pub fn play<A: Adapter>(adapter: &mut A, origin: Origin, output: &str, lines_a_chunk: usize) -> Vec<Effect> {
+    let mut effects = Vec::new();
+    let mut offset = 0;
+    let lines: Vec<&str> = output.split_inclusive('\n').collect();
+    for lines in lines.chunks(lines_a_chunk.max(1)) {
+        let text: String = lines.concat();
+        let length = text.len() as u64;
+        effects.extend(feed(adapter, origin, offset, text));
+        offset += length;
+    }
+    effects
+}
+
+fn feed<A: Adapter>(adapter: &mut A, origin: Origin, offset: u64, text: String) -> Vec<Effect> {
+    let chunk = Chunk { origin, offset, data: Frames::Text(text) };
+    let mut out = Effects::default();
+    adapter.parse_chunk(&chunk, &mut out);
+    let Frames::Text(text) = &chunk.data else { unreachable!("it was made as text") };
+    let mut effects = out.into_vec();
+    effects.iter_mut().for_each(|effect| resolve_effect(effect, text));
+    effects
+}
+
+/// What `finish` adds, after a process that exited with `code`.
+pub fn finish<A: Adapter>(adapter: &mut A, host: &dyn Host, code: i32) -> Vec<Effect> {
+    let mut out = Effects::default();
+    adapter.finish(host, ExitStatus { code: Some(code), signal: None }, &mut out);
+    out.into_vec()
+}
+
+/// The events among some effects.
+pub fn events(effects: &[Effect]) -> Vec<&Event> {
+    effects.iter().filter_map(|effect| if let Effect::Emit(event) = effect { Some(event) } else { None }).collect()
+}
+
+/// A text that has been resolved.
+pub fn inline(text: &Text) -> &str {
+    if let Text::Inline(text) = text { text } else { panic!("the text {text:?} is not resolved") }
+}
+
+fn resolve_effect(effect: &mut Effect, chunk: &str) {
+    let Effect::Emit(event) = effect else { return };
+    match event {
+        Event::TextDelta(part)
+        | Event::Message(part)
+        | Event::ThinkingDelta(part)
+        | Event::Thinking(part)
+        | Event::ToolOutput(part) => resolve(&mut part.text, chunk),
+        Event::Tool(call) => {
+            [&mut call.input, &mut call.output].into_iter().flatten().for_each(|text| resolve(text, chunk))
+        }
+        Event::TurnEnd(end) => end.answer.iter_mut().for_each(|text| resolve(text, chunk)),
+        _ => {}
+    }
+}
+
+fn resolve(text: &mut Text, chunk: &str) {
+    let cut = |span: &crate::Span| {
+        let start = span.start as usize;
+        chunk.get(start..start + span.length as usize).expect("the adapter gave a span outside of its chunk")
+    };
+    let resolved = match text {
+        Text::Inline(_) => return,
+        Text::Quoted(span) => json::unescape(cut(span)).into_owned(),
+        Text::Verbatim(span) => cut(span).to_owned(),
+    };
+    *text = Text::Inline(resolved);
+}

@@ -1,0 +1,54 @@
+//! Versions as CLIs print them.
+
+use std::fmt;
+
+/// Major, minor, patch. What follows them is ignored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Version(pub u64, pub u64, pub u64);
+
+impl Version {
+    /// The first thing in a text that looks like a version: "GitHub Copilot CLI 1.0.102." gives 1.0.102.
+    pub fn find(text: &str) -> Option<Version> {
+        let starts = text.char_indices().filter(|(at, character)| {
+            character.is_ascii_digit()
+                && !text[..*at].ends_with(|before: char| before.is_ascii_digit() || before == '.')
+        });
+        starts.filter_map(|(at, _)| Version::leading(&text[at..])).next()
+    }
+
+    fn leading(text: &str) -> Option<Version> {
+        let mut parts = text.splitn(3, '.');
+        let major = parts.next()?.parse().ok()?;
+        let minor = parts.next()?.parse().ok()?;
+        let rest = parts.next()?;
+        let digits = rest.find(|character: char| !character.is_ascii_digit()).unwrap_or(rest.len());
+        Some(Version(major, minor, rest[..digits].parse().ok()?))
+    }
+}
+
+impl fmt::Display for Version {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{}.{}.{}", self.0, self.1, self.2)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_are_found_in_what_clis_print() {
+        for (text, version) in [
+            ("GitHub Copilot CLI 1.0.102.\nRun 'copilot update'", Some(Version(1, 0, 102))),
+            ("2.1.325 (Claude Code)", Some(Version(2, 1, 325))),
+            ("codex-cli 0.166.0-alpha.1", Some(Version(0, 166, 0))),
+            ("v20.20.2", Some(Version(20, 20, 2))),
+            ("1.2", None),
+            ("no version", None),
+            ("", None),
+        ] {
+            assert_eq!(Version::find(text), version, "{text}");
+        }
+        assert!(Version(1, 0, 102) > Version(1, 0, 35));
+    }
+}
