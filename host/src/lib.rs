@@ -1,1 +1,22 @@
 //! host
+mod adapter;
+mod bindings;
+mod catalog;
+mod config;
+mod engine;
+mod environment;
+mod error;
+mod event;
+mod grants;
+mod http;
+mod info;
+mod instance;
+mod lift;
+mod log;
+mod outcome;
+mod places;
+mod program;
+mod services;
+mod turn;
+mod usage;
+pub use error::*; pub use event::*; pub use turn::*; pub use log::set_log; pub use config::Config; pub use places::Places;

@@ -1,0 +1,91 @@
+//! Builds the bundled adapters as components, which the library embeds.
+//!
+//! They are built by a nested cargo in a target folder of their own, so that the two do not wait for each other. A
+//! packager who has them already points `WHARF_PREBUILT_ADAPTERS` at a folder with `<id>.wasm` files.
+
+use std::env;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// The adapters that come with the host, by id; each is `plugins/<id>`.
+const BUNDLED: [&str; 1] = ["echo"];
+const TARGET: &str = "wasm32-wasip2";
+
+fn main() {
+    println!("cargo::rerun-if-env-changed=WHARF_PREBUILT_ADAPTERS");
+    let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets OUT_DIR"));
+    let root = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").expect("cargo sets it")).join("..");
+    match env::var_os("WHARF_PREBUILT_ADAPTERS") {
+        Some(folder) => BUNDLED.iter().for_each(|id| take_prebuilt(Path::new(&folder), id, &out)),
+        None => build(&root, &out),
+    }
+    let mut table = String::from("[\n");
+    for id in BUNDLED {
+        let grants = root.join("plugins").join(id).join("grants.toml");
+        let grants = grants.canonicalize().unwrap_or_else(|why| panic!("{}: {why}", grants.display()));
+        println!("cargo::rerun-if-changed={}", grants.display());
+        let component = out.join(format!("{id}.wasm"));
+        table += &format!("    ({id:?}, include_bytes!({component:?}) as &[u8], include_str!({grants:?})),\n");
+    }
+    table.push(']');
+    fs::write(out.join("bundled.rs"), table).expect("OUT_DIR can be written to");
+}
+
+fn take_prebuilt(folder: &Path, id: &str, out: &Path) {
+    let from = folder.join(format!("{id}.wasm"));
+    println!("cargo::rerun-if-changed={}", from.display());
+    if let Err(why) = fs::copy(&from, out.join(format!("{id}.wasm"))) {
+        fail(&format!("WHARF_PREBUILT_ADAPTERS: {} cannot be copied: {why}", from.display()));
+    }
+}
+
+fn build(root: &Path, out: &Path) {
+    // In a folder beside the other targets, so that `cargo clean` takes it along and all profiles share it.
+    let target_folder = env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from).join("adapters");
+    let mut cargo = Command::new(env::var_os("CARGO").expect("cargo sets CARGO"));
+    cargo.current_dir(root).args(["build", "--locked", "--profile", "adapter", "--target", TARGET, "--target-dir"]);
+    cargo.arg(&target_folder);
+    for id in BUNDLED {
+        cargo.args(["--package", &format!("wharf-adapter-{id}")]);
+    }
+    // What the outer cargo set for this host must not reach the guests.
+    for (name, _) in env::vars_os() {
+        let name_text = name.to_string_lossy();
+        if name_text.starts_with("CARGO_ENCODED") || name_text.starts_with("CARGO_CFG") || name_text == "RUSTFLAGS" || name_text == "RUSTC_WORKSPACE_WRAPPER" {
+            cargo.env_remove(&name);
+        }
+    }
+    match cargo.output() {
+        Ok(output) if output.status.success() => {}
+        Ok(output) => {
+            let said = String::from_utf8_lossy(&output.stderr);
+            let missing = said.contains("can't find crate for") || said.contains("target may not be installed");
+            let advice = if missing { format!("run `rustup target add {TARGET}`, or `cargo xtask test`, which does it for you\n\n") } else { String::new() };
+            fail(&format!("the bundled adapters could not be built.\n{advice}{said}"));
+        }
+        Err(why) => fail(&format!("cargo could not be started to build the bundled adapters: {why}")),
+    }
+    for id in BUNDLED {
+        let built = target_folder.join(TARGET).join("adapter").join(format!("wharf_adapter_{id}.wasm"));
+        fs::copy(&built, out.join(format!("{id}.wasm"))).unwrap_or_else(|why| panic!("{}: {why}", built.display()));
+        rerun_if_changed(&built.with_extension("d"));
+    }
+}
+
+/// What cargo found the component to depend on, passed on to the outer cargo.
+fn rerun_if_changed(dep_info: &Path) {
+    let text = fs::read_to_string(dep_info).unwrap_or_else(|why| panic!("{}: {why}", dep_info.display()));
+    let listed = text.split_once(": ").map_or("", |(_, files)| files);
+    // A blank in a path is written as `\ `.
+    for file in listed.replace("\\ ", "\0").split_whitespace() {
+        println!("cargo::rerun-if-changed={}", file.replace('\0', " "));
+    }
+}
+
+fn fail(message: &str) -> ! {
+    for line in message.lines() {
+        println!("cargo::error={line}");
+    }
+    std::process::exit(1);
+}

@@ -1,0 +1,398 @@
+//! The bookkeeping of a turn: a pure state machine. Inputs and a clock value in, actions out; it does no I/O, reads no
+//! clock and calls no adapter. The loop in `run.rs` carries its actions out, a replay only looks at them.
+
+use crate::ask::{Answer, AskRules, Decision};
+use crate::event::{Ask, Event, Exit, Outcome};
+use crate::info::Level;
+use crate::lift::Effect;
+use crate::outcome::{Clock, Facts, Verdict, decide};
+use crate::summary::Summary;
+use crate::event::{IgnoredWish, Report, Usage};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// The clocks of a turn. An absent one never runs out.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Clocks {
+    /// Until the first output.
+    pub first_output: Option<Duration>,
+    /// Without output, while no tool runs and no ask is open.
+    pub idle: Option<Duration>,
+    /// All of it.
+    pub total: Option<Duration>,
+    /// Until an ask counts as refused.
+    pub ask: Duration,
+    /// Between asking an agent to stop and killing it.
+    pub grace: Duration,
+}
+
+impl Default for Clocks {
+    fn default() -> Clocks {
+        Clocks {
+            first_output: Some(Duration::from_secs(300)),
+            idle: Some(Duration::from_secs(900)),
+            total: None,
+            ask: Duration::from_secs(300),
+            grace: Duration::from_secs(5),
+        }
+    }
+}
+
+/// How the process ends once its turn has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Ending {
+    /// On its own.
+    ByItself,
+    /// When its stdin closes.
+    WhenStdinCloses,
+    /// Only when it is stopped.
+    WhenStopped,
+}
+
+/// What is said to the adapter.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Reply {
+    /// The process is up.
+    Start,
+    /// Somebody answered an ask.
+    Answer {
+        /// The ask's id.
+        ask: String,
+        /// The choice's id.
+        choice: Option<String>,
+        /// A text.
+        text: Option<String>,
+        /// The tool's input, changed.
+        input: Option<serde_json::Value>,
+    },
+    /// The user says something more.
+    Message(String),
+    /// A timer ran out.
+    Timer(u32),
+    /// Ask the agent to stop.
+    Cancel,
+}
+
+/// What happens to a turn.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Input {
+    /// The process is up.
+    Started,
+    /// The agent wrote something.
+    Output,
+    /// The adapter wants things to happen.
+    Effects(Vec<Effect>),
+    /// A caller's answer to an ask.
+    Answer(Answer),
+    /// A caller's message.
+    Message(String),
+    /// A caller wants it stopped; the second time at once.
+    Cancel,
+    /// The adapter was told to cancel; whether it wrote anything to the agent.
+    CancelDelivered {
+        /// Whether it did.
+        wrote: bool,
+    },
+    /// The adapter cannot go on.
+    Fault(String),
+    /// Time passed.
+    Tick,
+    /// Whoever reads the events does not keep up: silence is not the agent's then.
+    Stalled,
+}
+
+/// What shall be done.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Action {
+    /// Say this to the orchestrator.
+    Emit(Event),
+    /// Write this to the agent's stdin.
+    Write(Vec<u8>),
+    /// Close the agent's stdin.
+    CloseStdin,
+    /// Say this to the adapter.
+    Tell(Reply),
+    /// Ask the process to end.
+    Terminate,
+    /// End the process.
+    Kill,
+}
+
+/// How far the stopping of a process is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Stop {
+    Not,
+    /// The adapter asks the agent, until then.
+    Politely { until: Duration },
+    /// The process was asked to end, until then.
+    Terminated { until: Duration },
+    Killed,
+}
+
+/// The state of a turn. Times are since the run's start.
+#[derive(Debug)]
+pub struct Driver {
+    clocks: Clocks,
+    rules: AskRules,
+    ends: Ending,
+    stop: Stop,
+    last_output: Duration,
+    any_output: bool,
+    open_asks: BTreeMap<String, (Ask, Duration)>,
+    timers: BTreeMap<u32, Duration>,
+    facts: Facts,
+    summary: Summary,
+}
+
+impl Driver {
+    /// A turn that is about to start.
+    pub fn new(clocks: Clocks, rules: AskRules, ends: Ending, ignored: Vec<IgnoredWish>, before: Usage) -> Driver {
+        Driver {
+            clocks,
+            rules,
+            ends,
+            stop: Stop::Not,
+            last_output: Duration::ZERO,
+            any_output: false,
+            open_asks: BTreeMap::new(),
+            timers: BTreeMap::new(),
+            facts: Facts::default(),
+            summary: Summary::new(ignored, before),
+        }
+    }
+
+    /// Take an input at a time; give what shall be done about it.
+    pub fn handle(&mut self, input: Input, now: Duration) -> Vec<Action> {
+        let mut actions = Vec::new();
+        match input {
+            Input::Started => {
+                self.last_output = now;
+                actions.push(Action::Tell(Reply::Start));
+            }
+            Input::Output => {
+                self.last_output = now;
+                self.any_output = true;
+            }
+            Input::Stalled => self.last_output = now,
+            Input::Effects(effects) => effects.into_iter().for_each(|effect| self.effect(effect, now, &mut actions)),
+            Input::Answer(answer) => self.answer(answer, "caller", now, &mut actions),
+            Input::Message(text) => {
+                self.last_output = now;
+                actions.push(Action::Tell(Reply::Message(text)));
+            }
+            Input::Cancel => self.cancel(now, &mut actions),
+            Input::CancelDelivered { wrote } => {
+                if !wrote && matches!(self.stop, Stop::Politely { .. }) {
+                    self.terminate(now, &mut actions);
+                }
+            }
+            Input::Fault(fault) => {
+                self.facts.adapter_fault.get_or_insert(fault);
+                if self.stop == Stop::Not {
+                    self.terminate(now, &mut actions);
+                }
+            }
+            Input::Tick => self.tick(now, &mut actions),
+        }
+        actions
+    }
+
+    fn effect(&mut self, effect: Effect, now: Duration, actions: &mut Vec<Action>) {
+        match effect {
+            Effect::Emit(event) => self.event(event, now, actions),
+            Effect::Write(bytes) => actions.push(Action::Write(bytes)),
+            Effect::CloseStdin => actions.push(Action::CloseStdin),
+            Effect::SetTimer { number, milliseconds } => {
+                self.timers.insert(number, now + Duration::from_millis(u64::from(milliseconds)));
+            }
+        }
+    }
+
+    fn event(&mut self, event: Event, now: Duration, actions: &mut Vec<Action>) {
+        self.summary.note(&event);
+        match &event {
+            Event::Ask(ask) => {
+                let ask = ask.clone();
+                actions.push(Action::Emit(event));
+                self.ask(ask, now, actions);
+                return;
+            }
+            Event::AskWithdrawn { id } => {
+                self.open_asks.remove(id);
+            }
+            Event::TurnEnd { outcome, detail, error, .. } => {
+                self.facts.declared = Some(Verdict { outcome: *outcome, detail: detail.clone(), error: error.clone() });
+                actions.push(Action::Emit(event));
+                self.turn_ended(now, actions);
+                return;
+            }
+            _ => {}
+        }
+        actions.push(Action::Emit(event));
+    }
+
+    fn ask(&mut self, ask: Ask, now: Duration, actions: &mut Vec<Action>) {
+        let decision = self.rules.decide(&ask);
+        let id = ask.id.clone();
+        self.open_asks.insert(id.clone(), (ask, now + self.clocks.ask));
+        if let Some(decision) = decision {
+            self.answer(Answer::new(id, decision), "rule", now, actions);
+        }
+    }
+
+    fn answer(&mut self, answer: Answer, by: &str, now: Duration, actions: &mut Vec<Action>) {
+        let Some((ask, _)) = self.open_asks.remove(&answer.ask) else {
+            let text = format!("there is no open ask `{}` to answer", answer.ask);
+            actions.push(Action::Emit(Event::Notice { level: Level::Warn, text }));
+            return;
+        };
+        self.last_output = now;
+        let choice = answer.decision.choose(&ask);
+        actions.push(Action::Emit(Event::AskAnswered { id: ask.id.clone(), choice: choice.clone(), by: by.to_owned() }));
+        // What was edited counts only with a yes.
+        let allowed = matches!(answer.decision, Decision::Allow | Decision::AllowAlways | Decision::Choice(_));
+        let input = answer.input.filter(|_| allowed);
+        actions.push(Action::Tell(Reply::Answer { ask: ask.id, choice, text: answer.text, input }));
+    }
+
+    fn turn_ended(&mut self, now: Duration, actions: &mut Vec<Action>) {
+        self.open_asks.clear();
+        match self.ends {
+            Ending::ByItself => {}
+            Ending::WhenStdinCloses => actions.push(Action::CloseStdin),
+            Ending::WhenStopped if self.stop == Stop::Not => self.terminate(now, actions),
+            Ending::WhenStopped => {}
+        }
+    }
+
+    fn cancel(&mut self, now: Duration, actions: &mut Vec<Action>) {
+        match self.stop {
+            Stop::Not => {
+                // A turn that had said its end before is not cancelled by stopping what lingers.
+                self.facts.cancelled = self.facts.declared.is_none();
+                self.stop = Stop::Politely { until: now + self.clocks.grace };
+                actions.push(Action::Tell(Reply::Cancel));
+            }
+            Stop::Politely { .. } | Stop::Terminated { .. } => {
+                self.stop = Stop::Killed;
+                actions.push(Action::Kill);
+            }
+            Stop::Killed => {}
+        }
+    }
+
+    fn terminate(&mut self, now: Duration, actions: &mut Vec<Action>) {
+        self.stop = Stop::Terminated { until: now + self.clocks.grace };
+        actions.push(Action::Terminate);
+    }
+
+    fn tick(&mut self, now: Duration, actions: &mut Vec<Action>) {
+        match self.stop {
+            Stop::Politely { until } if now >= until => self.terminate(now, actions),
+            Stop::Terminated { until } if now >= until => {
+                self.stop = Stop::Killed;
+                actions.push(Action::Kill);
+            }
+            _ => {}
+        }
+        let due: Vec<u32> = self.timers.iter().filter(|(_, at)| now >= **at).map(|(number, _)| *number).collect();
+        for number in due {
+            self.timers.remove(&number);
+            actions.push(Action::Tell(Reply::Timer(number)));
+        }
+        let late: Vec<String> = self.open_asks.iter().filter(|(_, (_, at))| now >= *at).map(|(id, _)| id.clone()).collect();
+        for id in late {
+            if let Some((ask, _)) = self.open_asks.get(&id) {
+                self.facts.unanswered.get_or_insert(ask.title.clone());
+            }
+            self.answer(Answer::new(id, Decision::Deny), "timeout", now, actions);
+        }
+        if self.stop == Stop::Not
+            && let Some((clock, _)) = self.clock_due().filter(|(_, at)| now >= *at)
+        {
+            if self.facts.declared.is_none() {
+                self.facts.clock = Some(clock);
+            }
+            self.terminate(now, actions);
+        }
+    }
+
+    /// The clock that runs out next, and when.
+    fn clock_due(&self) -> Option<(Clock, Duration)> {
+        let total = self.clocks.total.map(|limit| (Clock::Total, limit));
+        let first = self.clocks.first_output.filter(|_| !self.any_output).map(|limit| (Clock::FirstOutput, limit));
+        // What a tool or a person takes is not the agent's silence.
+        let held = self.summary.any_tool_running() || !self.open_asks.is_empty();
+        let idle = self.clocks.idle.filter(|_| self.any_output && !held).map(|limit| (Clock::Idle, self.last_output + limit));
+        [total, first, idle].into_iter().flatten().min_by_key(|(_, at)| *at)
+    }
+
+    /// When to come back with a `Tick`, if nothing else happens before.
+    pub fn deadline(&self) -> Option<Duration> {
+        let stop = match self.stop {
+            Stop::Politely { until } | Stop::Terminated { until } => Some(until),
+            Stop::Not => self.clock_due().map(|(_, at)| at),
+            Stop::Killed => None,
+        };
+        let timers = self.timers.values().min().copied();
+        let asks = self.open_asks.values().map(|(_, at)| *at).min();
+        [stop, timers, asks].into_iter().flatten().min()
+    }
+
+    /// Whether the runtime has said how the turn went.
+    pub fn declared(&self) -> bool {
+        self.facts.declared.is_some()
+    }
+
+    /// What is known beside the events: how it ended, or why it did not start.
+    pub fn facts_mut(&mut self) -> &mut Facts {
+        &mut self.facts
+    }
+
+    /// How it all ended.
+    pub fn report(&self) -> Report {
+        let (verdict, _) = decide(&self.facts);
+        self.summary.report(verdict, self.facts.exit)
+    }
+
+    /// What the session has used in all, where the runtime says that.
+    pub fn session_usage(&self) -> Option<Usage> {
+        self.summary.session_usage()
+    }
+
+    /// Facts for a replay of a run that was cancelled or ran out of time.
+    pub fn assume(&mut self, cancelled: bool, clock: Option<Clock>, unanswered: Option<String>) {
+        self.facts.cancelled = cancelled;
+        self.facts.clock = clock;
+        self.facts.unanswered = unanswered;
+    }
+
+    /// The facts that a replay cannot see in the streams.
+    pub fn assumptions(&self) -> (bool, Option<&'static str>, Option<String>) {
+        (self.facts.cancelled, self.facts.clock.map(Clock::name), self.facts.unanswered.clone())
+    }
+
+    /// How the process ended.
+    pub fn exited(&mut self, exit: Exit) {
+        self.facts.exit = Some(exit);
+    }
+
+    /// Whether the outcome is still open to the adapter's reading of exit and stderr.
+    pub fn needs_parse_error(&self) -> bool {
+        self.facts.declared.is_none() && !self.facts.cancelled && self.facts.clock.is_none()
+    }
+}
+
+impl Report {
+    /// Whether the turn ended well.
+    pub fn is_completed(&self) -> bool {
+        self.outcome == Outcome::Completed
+    }
+}
+
+#[cfg(test)]
+#[path = "driver_tests.rs"]
+mod tests;

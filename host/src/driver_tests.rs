@@ -1,0 +1,236 @@
+//! Tests of the driver: time is a number, nothing waits.
+
+use super::*;
+use crate::event::{Choice, ChoiceKind, TextPart, ToolCall, ToolStatus};
+use proptest::prelude::*;
+
+const fn at(seconds: u64) -> Duration {
+    Duration::from_secs(seconds)
+}
+
+fn clocks() -> Clocks {
+    Clocks { first_output: Some(at(10)), idle: Some(at(20)), total: Some(at(100)), ask: at(30), grace: at(5) }
+}
+
+fn driver(ends: Ending) -> Driver {
+    let mut driver = Driver::new(clocks(), AskRules::default(), ends, vec![], Usage::default());
+    assert_eq!(driver.handle(Input::Started, at(0)), [Action::Tell(Reply::Start)]);
+    driver
+}
+
+fn emit(event: Event) -> Input {
+    Input::Effects(vec![Effect::Emit(event)])
+}
+
+fn ended(outcome: Outcome) -> Event {
+    Event::TurnEnd { outcome, detail: None, error: None, answer: None, structured_output: None }
+}
+
+fn ask(id: &str) -> Event {
+    let choice = |id: &str, kind| Choice { id: id.into(), kind, label: id.into() };
+    Event::Ask(Ask {
+        id: id.into(),
+        kind: "permission".into(),
+        title: "may I?".into(),
+        tool: Some("Bash".into()),
+        tool_id: None,
+        detail: serde_json::json!({}),
+        choices: vec![choice("yes", ChoiceKind::AllowOnce), choice("no", ChoiceKind::RejectOnce)],
+        free_text: false,
+        input_editable: true,
+    })
+}
+
+fn tool(status: ToolStatus) -> Event {
+    Event::Tool(ToolCall {
+        id: "t".into(),
+        parent: None,
+        name: None,
+        title: None,
+        status,
+        input: None,
+        output: None,
+        exit_code: None,
+    })
+}
+
+fn outcome(driver: &mut Driver) -> (Outcome, Option<String>) {
+    driver.exited(Exit { code: Some(0), signal: None });
+    let report = driver.report();
+    (report.outcome, report.detail)
+}
+
+#[test]
+fn silence_from_the_start_ends_by_the_first_clock() {
+    let mut driver = driver(Ending::ByItself);
+    assert_eq!(driver.deadline(), Some(at(10)));
+    assert_eq!(driver.handle(Input::Tick, at(9)), []);
+    assert_eq!(driver.handle(Input::Tick, at(10)), [Action::Terminate]);
+    assert_eq!(driver.handle(Input::Tick, at(15)), [Action::Kill]);
+    assert_eq!(driver.deadline(), None);
+    assert_eq!(outcome(&mut driver), (Outcome::Limit, Some("the first-output clock ran out".into())));
+}
+
+#[test]
+fn the_idle_clock_is_held_while_a_tool_runs_or_an_ask_is_open() {
+    let mut driver = driver(Ending::ByItself);
+    driver.handle(Input::Output, at(1));
+    driver.handle(emit(tool(ToolStatus::Running)), at(1));
+    assert_eq!(driver.handle(Input::Tick, at(60)), [], "a tool runs");
+    driver.handle(Input::Output, at(60));
+    driver.handle(emit(tool(ToolStatus::Succeeded)), at(60));
+    driver.handle(emit(ask("a")), at(61));
+    assert_eq!(driver.handle(Input::Tick, at(85)), [], "an ask is open");
+    driver.handle(Input::Answer(Answer::new("a", Decision::Allow)), at(86));
+    assert_eq!(driver.deadline(), Some(at(100)), "the total clock is next");
+    assert_eq!(driver.handle(Input::Tick, at(100)), [Action::Terminate]);
+    assert_eq!(outcome(&mut driver).1.as_deref(), Some("the total clock ran out"));
+}
+
+#[test]
+fn idleness_ends_by_the_idle_clock() {
+    let mut driver = driver(Ending::ByItself);
+    driver.handle(Input::Output, at(7));
+    assert_eq!(driver.deadline(), Some(at(27)));
+    driver.handle(Input::Stalled, at(20));
+    assert_eq!(driver.handle(Input::Tick, at(30)), [], "the reader was slow, not the agent");
+    assert_eq!(driver.handle(Input::Tick, at(40)), [Action::Terminate]);
+    assert_eq!(outcome(&mut driver).1.as_deref(), Some("the idle clock ran out"));
+}
+
+#[test]
+fn a_clock_does_not_overturn_what_was_declared() {
+    let mut driver = driver(Ending::ByItself);
+    driver.handle(Input::Output, at(1));
+    driver.handle(emit(ended(Outcome::Completed)), at(1));
+    assert_eq!(driver.handle(Input::Tick, at(21)), [Action::Terminate], "it lingers too long");
+    assert_eq!(outcome(&mut driver).0, Outcome::Completed);
+}
+
+#[test]
+fn cancel_is_polite_once_and_at_once_the_second_time() {
+    let mut driver = driver(Ending::ByItself);
+    assert_eq!(driver.handle(Input::Cancel, at(1)), [Action::Tell(Reply::Cancel)]);
+    assert_eq!(driver.handle(Input::CancelDelivered { wrote: true }, at(1)), [], "the agent was asked");
+    assert_eq!(driver.handle(Input::Tick, at(6)), [Action::Terminate]);
+    assert_eq!(driver.handle(Input::Cancel, at(7)), [Action::Kill]);
+    assert_eq!(driver.handle(Input::Cancel, at(8)), []);
+    assert_eq!(outcome(&mut driver).0, Outcome::Cancelled);
+}
+
+#[test]
+fn an_adapter_without_a_polite_way_goes_straight_to_the_signal() {
+    let mut driver = driver(Ending::ByItself);
+    driver.handle(Input::Cancel, at(1));
+    assert_eq!(driver.handle(Input::CancelDelivered { wrote: false }, at(1)), [Action::Terminate]);
+}
+
+#[test]
+fn an_ask_that_nobody_answers_is_refused_and_blocks() {
+    let mut driver = driver(Ending::ByItself);
+    driver.handle(Input::Output, at(1));
+    driver.handle(emit(ask("a")), at(1));
+    let actions = driver.handle(Input::Tick, at(31));
+    let refusal = Reply::Answer { ask: "a".into(), choice: Some("no".into()), text: None, input: None };
+    assert_eq!(actions.last(), Some(&Action::Tell(refusal)));
+    driver.handle(emit(ended(Outcome::Completed)), at(32));
+    assert_eq!(outcome(&mut driver), (Outcome::Blocked, Some("nobody answered: may I?".into())));
+}
+
+#[test]
+fn answers_go_to_open_asks_only_and_edits_only_with_a_yes() {
+    let mut driver = driver(Ending::ByItself);
+    let warned = driver.handle(Input::Answer(Answer::new("a", Decision::Allow)), at(1));
+    assert!(matches!(warned.as_slice(), [Action::Emit(Event::Notice { .. })]));
+    for (decision, kept) in [(Decision::Allow, true), (Decision::Deny, false)] {
+        driver.handle(emit(ask("a")), at(1));
+        let answer = Answer { input: Some(serde_json::json!({ "x": 1 })), ..Answer::new("a", decision) };
+        let actions = driver.handle(Input::Answer(answer), at(2));
+        let Some(Action::Tell(Reply::Answer { input, .. })) = actions.last() else { panic!("{actions:?}") };
+        assert_eq!(input.is_some(), kept);
+    }
+}
+
+#[test]
+fn rules_answer_by_themselves() {
+    let rules = AskRules { rules: vec![], otherwise: crate::ask::Otherwise::Deny };
+    let mut driver = Driver::new(clocks(), rules, Ending::ByItself, vec![], Usage::default());
+    let actions = driver.handle(emit(ask("a")), at(1));
+    assert!(matches!(&actions[1], Action::Emit(Event::AskAnswered { by, .. }) if by == "rule"));
+    driver.handle(emit(ended(Outcome::Completed)), at(2));
+    assert_eq!(outcome(&mut driver).0, Outcome::Completed, "a no is an answer");
+}
+
+#[test]
+fn the_end_of_the_turn_ends_the_process_as_the_launch_says() {
+    let mut by_itself = driver(Ending::ByItself);
+    assert_eq!(by_itself.handle(emit(ended(Outcome::Completed)), at(1)).len(), 1);
+    let mut closes = driver(Ending::WhenStdinCloses);
+    assert_eq!(closes.handle(emit(ended(Outcome::Completed)), at(1))[1], Action::CloseStdin);
+    let mut stopped = driver(Ending::WhenStopped);
+    assert_eq!(stopped.handle(emit(ended(Outcome::Completed)), at(1))[1], Action::Terminate);
+    assert_eq!(outcome(&mut stopped).0, Outcome::Completed);
+}
+
+#[test]
+fn of_several_ends_the_last_counts() {
+    let mut driver = driver(Ending::ByItself);
+    driver.handle(emit(ended(Outcome::Limit)), at(1));
+    driver.handle(emit(ended(Outcome::Completed)), at(2));
+    assert_eq!(outcome(&mut driver).0, Outcome::Completed);
+}
+
+#[test]
+fn timers_come_back_once() {
+    let mut driver = driver(Ending::ByItself);
+    driver.handle(Input::Effects(vec![Effect::SetTimer { number: 7, milliseconds: 1500 }]), at(1));
+    assert_eq!(driver.deadline(), Some(Duration::from_millis(2500)));
+    assert_eq!(driver.handle(Input::Tick, at(3)), [Action::Tell(Reply::Timer(7))]);
+    assert_eq!(driver.handle(Input::Tick, at(4)), []);
+}
+
+fn any_input() -> impl Strategy<Value = Input> {
+    let delta = Event::TextDelta(TextPart { id: "m".into(), parent: None, text: "x".into() });
+    prop_oneof![
+        Just(Input::Output),
+        Just(Input::Stalled),
+        Just(emit(delta)),
+        Just(emit(tool(ToolStatus::Running))),
+        Just(emit(tool(ToolStatus::Succeeded))),
+        "[ab]".prop_map(|id| emit(ask(&id))),
+        "[ab]".prop_map(|id| emit(Event::AskWithdrawn { id })),
+        "[ab]".prop_map(|id| Input::Answer(Answer::new(id, Decision::Allow))),
+        Just(emit(ended(Outcome::Completed))),
+        Just(Input::Cancel),
+        any::<bool>().prop_map(|wrote| Input::CancelDelivered { wrote }),
+        Just(Input::Fault("trap".into())),
+        Just(Input::Message("more".into())),
+        (0u32..3, 0u32..5000).prop_map(|(number, milliseconds)| {
+            Input::Effects(vec![Effect::SetTimer { number, milliseconds }])
+        }),
+        Just(Input::Tick),
+    ]
+}
+
+proptest! {
+    /// Whatever came before, an agent that says nothing more is killed: there is always a deadline until then, and
+    /// following the deadlines gets there in a bounded number of steps.
+    #[test]
+    fn the_driver_never_waits_for_ever(inputs in prop::collection::vec((any_input(), 0u64..10_000), 0..60)) {
+        let mut driver = driver(Ending::ByItself);
+        let mut now = Duration::ZERO;
+        let mut killed = false;
+        for (input, step) in inputs {
+            now += Duration::from_millis(step);
+            killed |= driver.handle(input, now).contains(&Action::Kill);
+        }
+        for _ in 0..100 {
+            let Some(deadline) = driver.deadline() else { break };
+            now = now.max(deadline);
+            killed |= driver.handle(Input::Tick, now).contains(&Action::Kill);
+        }
+        prop_assert!(killed, "stop {:?}, deadline {:?}", driver.stop, driver.deadline());
+        driver.exited(Exit::default());
+        let _ = driver.report();
+    }
+}

@@ -1,0 +1,70 @@
+//! The WebAssembly engine: one a process, with its cache of compiled code and the clock that interrupts guests.
+
+use crate::error::{Error, Result};
+use std::path::Path;
+use std::time::Duration;
+use wasmtime::{Cache, CacheConfig, Config, OptLevel};
+
+/// How often the clock ticks. A guest is looked at this often while it computes.
+pub(crate) const TICK: Duration = Duration::from_millis(10);
+
+/// What a guest may use.
+#[derive(Debug, Clone, Copy)]
+pub struct Limits {
+    /// Bytes of memory of one instance.
+    pub memory: usize,
+    /// How long one call may compute, not counting what it waits for the host.
+    pub compute: Duration,
+    /// Bytes that a guest may pass to the host in one call.
+    pub lift: usize,
+    /// The largest component that is loaded.
+    pub component: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Limits {
+        Limits {
+            memory: 256 << 20,
+            compute: Duration::from_secs(10),
+            lift: 128 << 20,
+            component: 32 << 20,
+        }
+    }
+}
+
+/// Compiles and runs adapters.
+#[derive(Clone)]
+pub(crate) struct Engine {
+    pub(crate) wasm: wasmtime::Engine,
+    pub(crate) limits: Limits,
+}
+
+impl Engine {
+    /// An engine that keeps compiled code in `cache`, keyed by the component's content and the engine's settings.
+    pub(crate) fn new(cache: Option<&Path>, limits: Limits) -> Result<Engine> {
+        let mut config = Config::new();
+        config.epoch_interruption(true).cranelift_opt_level(OptLevel::Speed).wasm_component_model(true);
+        // Guests are small, and thousands of them may live at once: address space is reserved as it is used.
+        config.memory_reservation(64 << 20).memory_guard_size(64 << 10).max_wasm_stack(1 << 20).async_stack_size(2 << 20);
+        if let Some(folder) = cache {
+            let mut settings = CacheConfig::new();
+            settings.with_directory(folder);
+            let cache = Cache::new(settings)
+                .map_err(|why| Error::system(format!("opening the cache {}", folder.display()), why))?;
+            config.cache(Some(cache));
+        }
+        let wasm = wasmtime::Engine::new(&config).map_err(|why| Error::system("starting the WebAssembly engine", why))?;
+        let weak = wasm.weak();
+        std::thread::Builder::new()
+            .name("wharf-epochs".to_owned())
+            .spawn(move || {
+                while let Some(engine) = weak.upgrade() {
+                    engine.increment_epoch();
+                    drop(engine);
+                    std::thread::sleep(TICK);
+                }
+            })
+            .map_err(|why| Error::system("starting the engine's clock", why))?;
+        Ok(Engine { wasm, limits })
+    }
+}

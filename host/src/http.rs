@@ -1,0 +1,165 @@
+//! HTTP on an adapter's behalf. Whether a request may be made was decided before; here the connection is kept to
+//! what was decided: no redirects, no proxy, no other address than a public one (or this machine, where the URL says
+//! so by address), a cap on size and time.
+
+use crate::bindings::host::{Problem, Request, Response};
+use crate::grants::{is_loopback, is_public};
+use reqwest::dns::{Addrs, Name, Resolve, Resolving};
+use reqwest::redirect;
+use std::net::SocketAddr;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+/// The longest that a request may take, whatever the adapter says.
+const LONGEST: Duration = Duration::from_secs(60);
+
+/// The largest body that is passed on.
+const BODY_LIMIT: usize = 16 << 20;
+
+/// A client that is made when it is first needed: most runs need none.
+#[derive(Clone, Default)]
+pub(crate) struct HttpClient(Arc<OnceLock<Result<reqwest::Client, String>>>);
+
+impl HttpClient {
+    fn client(&self) -> Result<&reqwest::Client, Problem> {
+        self.0.get_or_init(build).as_ref().map_err(|why| Problem::Failed(why.clone()))
+    }
+
+    pub(crate) async fn fetch(&self, url: reqwest::Url, request: Request) -> Result<Response, Problem> {
+        check_address(&url)?;
+        let method = reqwest::Method::from_bytes(request.method.as_bytes())
+            .map_err(|_| Problem::Failed(format!("{:?} is not a method", request.method)))?;
+        let shown = format!("{method} {}", without_query(&url));
+        let limit = Duration::from_millis(u64::from(request.timeout_ms)).clamp(Duration::from_millis(1), LONGEST);
+        let mut order = self.client()?.request(method, url).timeout(limit).body(request.body);
+        for (name, value) in &request.headers {
+            order = order.header(name, value);
+        }
+        let failed = |why: reqwest::Error| {
+            if why.is_timeout() { Problem::TimedOut } else { Problem::Failed(format!("{shown}: {}", causes(&why))) }
+        };
+        let mut response = order.send().await.map_err(failed)?;
+        let status = response.status().as_u16();
+        let headers = response.headers().iter();
+        let headers = headers.filter_map(|(name, value)| Some((name.to_string(), value.to_str().ok()?.to_owned()))).collect();
+        let mut body = Vec::new();
+        while let Some(piece) = response.chunk().await.map_err(failed)? {
+            if body.len() + piece.len() > BODY_LIMIT {
+                return Err(Problem::TooLarge);
+            }
+            body.extend_from_slice(&piece);
+        }
+        Ok(Response { status, headers, body })
+    }
+}
+
+fn build() -> Result<reqwest::Client, String> {
+    use rustls_platform_verifier::BuilderVerifierExt as _;
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let tls = rustls::ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .and_then(rustls::ConfigBuilder::with_platform_verifier)
+        .map_err(|why| format!("setting up TLS: {why}"))?
+        .with_no_client_auth();
+    reqwest::Client::builder()
+        .tls_backend_preconfigured(tls)
+        .redirect(redirect::Policy::none())
+        .no_proxy()
+        .dns_resolver(Arc::new(PublicOnly))
+        .user_agent(concat!("wharf/", env!("CARGO_PKG_VERSION")))
+        .build()
+        .map_err(|why| format!("setting up HTTP: {}", causes(&why)))
+}
+
+/// A URL that names an address is not resolved, so it is checked here.
+fn check_address(url: &reqwest::Url) -> Result<(), Problem> {
+    let host = url.host_str().unwrap_or_default().trim_matches(['[', ']']);
+    match host.parse::<std::net::IpAddr>() {
+        Ok(address) if !is_public(address) && !is_loopback(url) => {
+            Err(Problem::Denied(format!("{address} is not a public address")))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Resolves once, and connects only to what passed: a name cannot lead into the local network, or change its mind
+/// between the check and the connection.
+struct PublicOnly;
+
+impl Resolve for PublicOnly {
+    fn resolve(&self, name: Name) -> Resolving {
+        Box::pin(async move {
+            let host = name.as_str().to_owned();
+            let found: Vec<SocketAddr> = tokio::net::lookup_host((host.as_str(), 0)).await?.collect();
+            let passed: Vec<SocketAddr> = found
+                .iter()
+                .copied()
+                .filter(|address| is_public(address.ip()) || (host == "localhost" && address.ip().is_loopback()))
+                .collect();
+            if passed.is_empty() && !found.is_empty() {
+                return Err(format!("{host} leads to {}, which is not a public address", found[0].ip()).into());
+            }
+            Ok(Box::new(passed.into_iter()) as Addrs)
+        })
+    }
+}
+
+fn without_query(url: &reqwest::Url) -> String {
+    format!("{}{}", url.origin().ascii_serialization(), url.path())
+}
+
+/// An error with its causes, without the URL: that may hold a secret.
+fn causes(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(inner) = cause {
+        text = format!("{text}: {inner}");
+        cause = inner.source();
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+
+    async fn serve_once(answer: Vec<u8>) -> u16 {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a port");
+        let port = listener.local_addr().expect("an address").port();
+        tokio::spawn(async move {
+            let (mut stream, _) = listener.accept().await.expect("a connection");
+            let mut buffer = [0; 4096];
+            let _ = stream.read(&mut buffer).await;
+            let _ = stream.write_all(&answer).await;
+        });
+        port
+    }
+
+    async fn fetch(url: &str) -> Result<Response, Problem> {
+        let request = Request { method: "GET".into(), url: url.into(), headers: vec![], body: vec![], timeout_ms: 5_000 };
+        HttpClient::default().fetch(reqwest::Url::parse(url).expect("a URL"), request).await
+    }
+
+    #[tokio::test]
+    async fn a_response_comes_back_and_a_redirect_is_not_followed() {
+        let port = serve_once(b"HTTP/1.1 302 Found\r\nlocation: http://127.0.0.1:1/\r\ncontent-length: 2\r\n\r\nhi".to_vec()).await;
+        let response = fetch(&format!("http://127.0.0.1:{port}/")).await.expect("a response");
+        assert_eq!((response.status, response.body.as_slice()), (302, &b"hi"[..]));
+    }
+
+    #[tokio::test]
+    async fn a_body_without_end_is_cut_off() {
+        let mut answer = b"HTTP/1.1 200 OK\r\n\r\n".to_vec();
+        answer.resize(BODY_LIMIT + 10_000, b'x');
+        let port = serve_once(answer).await;
+        assert!(matches!(fetch(&format!("http://127.0.0.1:{port}/")).await, Err(Problem::TooLarge)));
+    }
+
+    #[tokio::test]
+    async fn addresses_of_the_local_network_are_refused() {
+        for url in ["https://169.254.169.254/latest", "https://10.0.0.1/", "https://[fd00::1]/"] {
+            assert!(matches!(fetch(url).await, Err(Problem::Denied(_))), "{url}");
+        }
+    }
+}

@@ -1,0 +1,283 @@
+//! One instance of an adapter: one a run, never used again after a trap.
+//!
+//! Every call has its limits set before it and its end translated after it: whatever a guest does, the caller gets a
+//! result or a [`Fault`] with what the guest last said on its stderr, and never a panic.
+
+use crate::adapter::{Adapter, first_line};
+use crate::bindings::types;
+use crate::engine::TICK;
+use crate::error::Error;
+use crate::event::{Exit, Failure};
+use crate::info::{AdapterInfo, Binary, ModelList};
+use crate::lift::{self, Effect};
+use crate::services::Services;
+use crate::turn::Turn;
+use std::fmt;
+use wasmtime::{ResourceLimiter, Store, UpdateDeadline};
+use wasmtime_wasi::p2::pipe::MemoryOutputPipe;
+use wasmtime_wasi::{ResourceTable, WasiCtx, WasiCtxBuilder, WasiCtxView, WasiView};
+
+/// How much of a guest's stderr is kept for the error.
+const STDERR_KEPT: usize = 64 << 10;
+
+/// What a store holds.
+pub(crate) struct State {
+    wasi: WasiCtx,
+    table: ResourceTable,
+    limits: Fences,
+    stderr: MemoryOutputPipe,
+    /// Ticks left for the call under way.
+    ticks: u64,
+    /// What the host does on the adapter's behalf; nothing when nothing is granted.
+    pub(crate) services: Option<Services>,
+    /// The call under way, and whether the host interface is open in it.
+    pub(crate) call: (&'static str, bool),
+}
+
+/// The fences around a guest's memory and tables, which remember what was refused.
+struct Fences {
+    memory: usize,
+    refused: Option<String>,
+}
+
+/// Entries of one table: enough for any adapter's functions.
+const TABLE: usize = 100_000;
+
+impl ResourceLimiter for Fences {
+    fn memory_growing(&mut self, _now: usize, wanted: usize, _most: Option<usize>) -> wasmtime::Result<bool> {
+        if wanted > self.memory {
+            self.refused = Some(format!("it wanted {wanted} bytes of memory, and {} are the most it gets", self.memory));
+        }
+        Ok(wanted <= self.memory)
+    }
+    fn table_growing(&mut self, _now: usize, wanted: usize, _most: Option<usize>) -> wasmtime::Result<bool> {
+        if wanted > TABLE {
+            self.refused = Some(format!("it wanted a table of {wanted} entries, and {TABLE} are the most it gets"));
+        }
+        Ok(wanted <= TABLE)
+    }
+    fn instances(&self) -> usize {
+        64
+    }
+    fn memories(&self) -> usize {
+        8
+    }
+    fn tables(&self) -> usize {
+        32
+    }
+}
+
+impl WasiView for State {
+    fn ctx(&mut self) -> WasiCtxView<'_> {
+        WasiCtxView { ctx: &mut self.wasi, table: &mut self.table }
+    }
+}
+
+/// An adapter trapped, ran into a limit, or broke the interface.
+#[derive(Debug, Clone)]
+pub struct Fault {
+    /// The interface's function it happened in.
+    pub call: &'static str,
+    /// What happened.
+    pub why: String,
+    /// What the guest said on its stderr: the text of a panic.
+    pub stderr: String,
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "in {}: {}", self.call, self.why)?;
+        if !self.stderr.is_empty() {
+            write!(formatter, "; it said: {}", self.stderr)?;
+        }
+        Ok(())
+    }
+}
+
+impl From<Fault> for Error {
+    fn from(fault: Fault) -> Error {
+        Error::adapter(fault.to_string())
+    }
+}
+
+/// A running guest.
+pub(crate) struct Instance {
+    store: Store<State>,
+    exports: crate::bindings::Adapter,
+    compute_ticks: u64,
+}
+
+/// A guest's clock stands still, so that a replay sees what the run saw.
+struct StillClock;
+
+impl wasmtime_wasi::HostWallClock for StillClock {
+    fn resolution(&self) -> std::time::Duration {
+        std::time::Duration::from_secs(1)
+    }
+    fn now(&self) -> std::time::Duration {
+        std::time::Duration::ZERO
+    }
+}
+
+impl wasmtime_wasi::HostMonotonicClock for StillClock {
+    fn resolution(&self) -> u64 {
+        1
+    }
+    fn now(&self) -> u64 {
+        0
+    }
+}
+
+/// A call of an exported function, with its limits set before and its end translated after.
+macro_rules! call {
+    ($self:ident, $name:literal, $open:literal, $function:ident ( $($argument:expr),* )) => {{
+        $self.begin($name, $open);
+        let exports = $self.exports.wharf_runtime_runtime_adapter();
+        let result = exports.$function(&mut $self.store $(, $argument)*).await;
+        $self.end($name, result)
+    }};
+}
+
+impl Instance {
+    /// A fresh instance. Without services nothing is granted: that is how `describe` runs.
+    pub(crate) async fn start(adapter: &Adapter, services: Option<Services>) -> Result<Instance, Fault> {
+        let engine = adapter.engine();
+        let stderr = MemoryOutputPipe::new(STDERR_KEPT);
+        let wasi = WasiCtxBuilder::new()
+            .stderr(stderr.clone())
+            .wall_clock(StillClock)
+            .monotonic_clock(StillClock)
+            .secure_random(wasmtime_wasi::random::Deterministic::new(vec![0x5a; 64]))
+            .insecure_random(wasmtime_wasi::random::Deterministic::new(vec![0x5a; 64]))
+            .insecure_random_seed(0x5a5a)
+            .allow_tcp(false)
+            .allow_udp(false)
+            .build();
+        let state = State {
+            wasi,
+            table: ResourceTable::new(),
+            limits: Fences { memory: engine.limits.memory, refused: None },
+            stderr,
+            ticks: 0,
+            services,
+            call: ("instantiation", false),
+        };
+        let mut store = Store::new(&engine.wasm, state);
+        store.limiter(|state| &mut state.limits);
+        store.set_hostcall_fuel(engine.limits.lift);
+        // The guest gives way to other tasks at each tick, and traps when its ticks are used up. Ticks pass only while
+        // it computes: the time it waits for the host does not count.
+        store.epoch_deadline_callback(|mut store| {
+            let state = store.data_mut();
+            if state.ticks == 0 {
+                return Ok(UpdateDeadline::Interrupt);
+            }
+            state.ticks -= 1;
+            Ok(UpdateDeadline::Yield(1))
+        });
+        let compute_ticks = u64::try_from(engine.limits.compute.as_millis() / TICK.as_millis()).unwrap_or(u64::MAX);
+        store.data_mut().ticks = compute_ticks;
+        store.set_epoch_deadline(1);
+        let exports = match adapter.pre().instantiate_async(&mut store).await {
+            Ok(exports) => exports,
+            Err(why) => return Err(fault(&mut store, "instantiation", &why)),
+        };
+        Ok(Instance { store, exports, compute_ticks })
+    }
+
+    /// What the host interface answered since the last time, to be recorded.
+    pub(crate) fn take_answers(&mut self) -> Vec<String> {
+        self.store.data_mut().services.as_mut().map(Services::take_answers).unwrap_or_default()
+    }
+
+    /// The run's own files, for `read-launch-file`.
+    pub(crate) fn services(&mut self) -> Option<&mut Services> {
+        self.store.data_mut().services.as_mut()
+    }
+
+    fn begin(&mut self, name: &'static str, open: bool) {
+        let state = self.store.data_mut();
+        state.ticks = self.compute_ticks;
+        state.call = (name, open);
+        self.store.set_epoch_deadline(1);
+    }
+
+    fn end<T>(&mut self, name: &'static str, result: wasmtime::Result<T>) -> Result<T, Fault> {
+        self.store.data_mut().call = ("no call", false);
+        result.map_err(|why| fault(&mut self.store, name, &why))
+    }
+
+    pub(crate) async fn describe(&mut self) -> Result<AdapterInfo, Fault> {
+        call!(self, "describe", false, call_describe()).map(AdapterInfo::from)
+    }
+
+    pub(crate) async fn resolve_binary(&mut self, around: &types::Surroundings) -> Result<Result<Binary, Failure>, Fault> {
+        let result = call!(self, "resolve-binary", true, call_resolve_binary(around))?;
+        Ok(result.map(Binary::from).map_err(Failure::from))
+    }
+
+    pub(crate) async fn build_args(&mut self, turn: &Turn, binary: &Binary) -> Result<Result<types::Launch, Failure>, Fault> {
+        let result = call!(self, "build-args", false, call_build_args(&turn.into(), &binary.into()))?;
+        Ok(result.map_err(Failure::from))
+    }
+
+    pub(crate) async fn build_prompt(
+        &mut self,
+        turn: &Turn,
+        binary: &Binary,
+    ) -> Result<Result<types::PromptDelivery, Failure>, Fault> {
+        let result = call!(self, "build-prompt", false, call_build_prompt(&turn.into(), &binary.into()))?;
+        Ok(result.map_err(Failure::from))
+    }
+
+    pub(crate) async fn parse_chunk(&mut self, chunk: &types::Chunk) -> Result<Vec<Effect>, Fault> {
+        let effects = call!(self, "parse-chunk", false, call_parse_chunk(chunk))?;
+        let text = if let types::Frames::Text(text) = &chunk.data { text.as_str() } else { "" };
+        lift("parse-chunk", effects, text)
+    }
+
+    pub(crate) async fn respond(&mut self, reply: &types::Reply) -> Result<Vec<Effect>, Fault> {
+        let effects = call!(self, "respond", false, call_respond(reply))?;
+        lift("respond", effects, "")
+    }
+
+    pub(crate) async fn finish(&mut self, exit: Exit) -> Result<Vec<Effect>, Fault> {
+        let exit = types::ExitStatus { code: exit.code, signal: exit.signal };
+        let effects = call!(self, "finish", true, call_finish(exit))?;
+        lift("finish", effects, "")
+    }
+
+    pub(crate) async fn parse_error(&mut self, evidence: &types::Evidence) -> Result<Option<Failure>, Fault> {
+        Ok(call!(self, "parse-error", false, call_parse_error(evidence))?.map(Failure::from))
+    }
+
+    pub(crate) async fn list_models(&mut self, binary: Option<&Binary>) -> Result<ModelList, Fault> {
+        let binary = binary.map(types::Binary::from);
+        Ok(call!(self, "list-models", true, call_list_models(binary.as_ref()))?.into())
+    }
+}
+
+fn lift(call: &'static str, effects: Vec<types::Effect>, chunk: &str) -> Result<Vec<Effect>, Fault> {
+    lift::effects(effects, chunk).map_err(|breach| Fault { call, why: breach.to_string(), stderr: String::new() })
+}
+
+/// Why a call ended badly, in words that say which limit it was.
+fn fault(store: &mut Store<State>, call: &'static str, why: &wasmtime::Error) -> Fault {
+    let state = store.data_mut();
+    let stderr = state.stderr.contents();
+    let stderr = String::from_utf8_lossy(&stderr).trim().to_owned();
+    let why = match (state.limits.refused.take(), why.downcast_ref::<wasmtime::Trap>()) {
+        (Some(refused), _) => format!("the adapter was stopped: {refused}"),
+        (None, Some(wasmtime::Trap::Interrupt)) => "the adapter was stopped: it computed longer than it may".to_owned(),
+        (None, Some(wasmtime::Trap::StackOverflow)) => "the adapter overflowed its stack".to_owned(),
+        (None, Some(wasmtime::Trap::UnreachableCodeReached)) if !stderr.is_empty() => "the adapter panicked".to_owned(),
+        (None, Some(trap)) => format!("the adapter trapped: {trap}"),
+        (None, None) => format!("the adapter was stopped: {}", last_cause(why)),
+    };
+    Fault { call, why, stderr }
+}
+
+/// The innermost cause, which is ours where a host function refused.
+fn last_cause(why: &wasmtime::Error) -> String {
+    why.chain().last().map_or_else(|| first_line(why), |cause| cause.to_string())
+}

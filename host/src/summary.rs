@@ -1,0 +1,201 @@
+//! What a turn came to: the report's raw material, gathered from the events as they pass.
+
+use crate::event::{
+    Drift, Event, Exit, FileChange, IgnoredWish, Report, ReportSession, ReportTool, TextPart, ToolCall, Usage,
+};
+use crate::outcome::Verdict;
+use crate::usage::Ledger;
+use serde_json::Value;
+
+/// How much text of deltas is kept, for a runtime that never sends the whole message.
+const KEPT_TEXT: usize = 1 << 20;
+
+/// How many native types are told apart.
+const KEPT_TYPES: usize = 1000;
+
+/// Gathers what the report says.
+#[derive(Debug)]
+pub(crate) struct Summary {
+    ledger: Ledger,
+    session: Option<ReportSession>,
+    model: Option<String>,
+    /// The last whole message of the agent itself.
+    message: Option<String>,
+    /// Deltas of the agent itself since then: the message's id and its text.
+    deltas: Option<(String, String)>,
+    declared_answer: Option<String>,
+    structured_output: Option<Value>,
+    tools: Vec<ReportTool>,
+    files: Vec<FileChange>,
+    ignored: Vec<IgnoredWish>,
+    drift: Drift,
+}
+
+impl Summary {
+    pub(crate) fn new(ignored: Vec<IgnoredWish>, before: Usage) -> Summary {
+        Summary {
+            ledger: Ledger::resuming(before),
+            session: None,
+            model: None,
+            message: None,
+            deltas: None,
+            declared_answer: None,
+            structured_output: None,
+            tools: vec![],
+            files: vec![],
+            ignored,
+            drift: Drift::default(),
+        }
+    }
+
+    pub(crate) fn note(&mut self, event: &Event) {
+        match event {
+            Event::Session(session) => {
+                let known = self.session.as_ref().filter(|known| known.id == session.id);
+                let resumed = session.resumed.or(known.and_then(|known| known.resumed));
+                self.session = Some(ReportSession { id: session.id.clone(), resumed });
+                self.model = session.model.clone().or(self.model.take());
+            }
+            Event::TextDelta(part) if part.parent.is_none() => self.delta(part),
+            Event::Message(part) if part.parent.is_none() => {
+                if !part.text.is_empty() {
+                    self.message = Some(part.text.clone());
+                }
+                self.deltas = None;
+            }
+            Event::Discard { id } => {
+                self.deltas.take_if(|(current, _)| current == id);
+            }
+            Event::Tool(call) => self.tool(call),
+            Event::FileChange(change) => {
+                self.files.retain(|known| known.path != change.path);
+                self.files.push(change.clone());
+            }
+            Event::Usage(figures) => self.ledger.enter(figures),
+            Event::TurnEnd { answer, structured_output, .. } => {
+                self.declared_answer = answer.clone();
+                self.structured_output = structured_output.clone().or(self.structured_output.take());
+            }
+            Event::Unknown { native } => {
+                if self.drift.unknown.len() < KEPT_TYPES || self.drift.unknown.contains_key(native) {
+                    *self.drift.unknown.entry(native.clone()).or_insert(0) += 1;
+                }
+            }
+            Event::Malformed { .. } | Event::Oversized { .. } => self.drift.malformed += 1,
+            _ => {}
+        }
+    }
+
+    fn delta(&mut self, part: &TextPart) {
+        match &mut self.deltas {
+            Some((id, text)) if *id == part.id => {
+                if text.len() + part.text.len() <= KEPT_TEXT {
+                    text.push_str(&part.text);
+                }
+            }
+            deltas => *deltas = Some((part.id.clone(), part.text.clone())),
+        }
+    }
+
+    fn tool(&mut self, call: &ToolCall) {
+        let Some(known) = self.tools.iter_mut().rev().find(|tool| tool.id == call.id) else {
+            self.tools.push(ReportTool {
+                id: call.id.clone(),
+                parent: call.parent.clone(),
+                name: call.name.clone(),
+                status: call.status,
+                exit_code: call.exit_code,
+            });
+            return;
+        };
+        known.parent = call.parent.clone().or(known.parent.take());
+        known.name = call.name.clone().or(known.name.take());
+        known.exit_code = call.exit_code.or(known.exit_code);
+        known.status = call.status;
+    }
+
+    pub(crate) fn any_tool_running(&self) -> bool {
+        self.tools.iter().any(|tool| !tool.status.is_final())
+    }
+
+    pub(crate) fn session_usage(&self) -> Option<Usage> {
+        self.ledger.session()
+    }
+
+    pub(crate) fn report(&self, verdict: Verdict, exit: Option<Exit>) -> Report {
+        let deltas = self.deltas.as_ref().map(|(_, text)| text.clone()).filter(|text| !text.is_empty());
+        let message = || self.message.clone().or(deltas);
+        Report {
+            outcome: verdict.outcome,
+            detail: verdict.detail,
+            answer: self.declared_answer.clone().or_else(message),
+            structured_output: self.structured_output.clone(),
+            session: self.session.clone(),
+            model: self.model.clone(),
+            usage: self.ledger.turn(),
+            error: verdict.error,
+            tools: self.tools.clone(),
+            files: self.files.clone(),
+            ignored: self.ignored.clone(),
+            drift: self.drift.clone(),
+            exit,
+            killed: vec![],
+            run: None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::event::{Outcome, ToolStatus};
+
+    fn part(id: &str, parent: Option<&str>, text: &str) -> TextPart {
+        TextPart { id: id.into(), parent: parent.map(Into::into), text: text.into() }
+    }
+
+    fn report(events: &[Event]) -> Report {
+        let mut summary = Summary::new(vec![], Usage::default());
+        events.iter().for_each(|event| summary.note(event));
+        summary.report(Verdict { outcome: Outcome::Completed, detail: None, error: None }, None)
+    }
+
+    #[test]
+    fn the_answer_is_the_last_message_of_the_agent_itself() {
+        let events = [
+            Event::Message(part("1", None, "first")),
+            Event::Message(part("2", None, "last")),
+            Event::Message(part("3", None, "")),
+            Event::Message(part("4", Some("t"), "a sub-agent's")),
+            Event::TextDelta(part("5", Some("t"), "a sub-agent's")),
+        ];
+        assert_eq!(report(&events).answer.as_deref(), Some("last"));
+    }
+
+    #[test]
+    fn deltas_count_where_there_is_no_message_and_discarded_ones_never() {
+        let deltas = [Event::TextDelta(part("1", None, "a")), Event::TextDelta(part("1", None, "b"))];
+        assert_eq!(report(&deltas).answer.as_deref(), Some("ab"));
+        let retried = [Event::TextDelta(part("1", None, "a")), Event::Discard { id: "1".into() }, Event::TextDelta(part("2", None, "b"))];
+        assert_eq!(report(&retried).answer.as_deref(), Some("b"));
+    }
+
+    #[test]
+    fn tools_are_upserts() {
+        let call = |status, name: Option<&str>| {
+            Event::Tool(ToolCall {
+                id: "t".into(),
+                parent: None,
+                name: name.map(Into::into),
+                title: None,
+                status,
+                input: None,
+                output: None,
+                exit_code: None,
+            })
+        };
+        let tools = report(&[call(ToolStatus::Running, Some("Bash")), call(ToolStatus::Failed, None)]).tools;
+        assert_eq!(tools.len(), 1);
+        assert_eq!((tools[0].name.as_deref(), tools[0].status), (Some("Bash"), ToolStatus::Failed));
+    }
+}

@@ -1,0 +1,177 @@
+//! The ledger: what a turn used, from figures that come in pieces, in totals, or as the session's sum.
+//!
+//! Figures are kept apart by source and model. Of each field the strongest scope that has it counts: a total of the
+//! turn, then what the session's total grew by, then the sum of the pieces. Within one scope the last source counts.
+
+use crate::event::{Usage, UsageFigures, UsageScope};
+use std::collections::BTreeMap;
+
+/// All figures of a turn.
+#[derive(Debug, Default, Clone)]
+pub struct Ledger {
+    /// By source and model, in order of the last word.
+    accounts: Vec<Account>,
+    /// What the session had used before this turn, where we knew.
+    before: Usage,
+}
+
+#[derive(Debug, Clone)]
+struct Account {
+    source: String,
+    model: Option<String>,
+    scope: UsageScope,
+    usage: Usage,
+}
+
+impl Ledger {
+    /// A ledger of a session that had used this before.
+    pub fn resuming(before: Usage) -> Ledger {
+        Ledger { accounts: vec![], before }
+    }
+
+    /// Enter some figures.
+    pub fn enter(&mut self, figures: &UsageFigures) {
+        let same = |account: &Account| {
+            account.source == figures.source && account.model == figures.model && account.scope == figures.scope
+        };
+        let earlier = self.accounts.iter().position(same).map(|at| self.accounts.remove(at));
+        let mut usage = figures.usage.clone();
+        if let (Some(earlier), UsageScope::Delta) = (earlier, figures.scope) {
+            usage = add(&earlier.usage, &usage);
+        }
+        self.accounts.push(Account {
+            source: figures.source.clone(),
+            model: figures.model.clone(),
+            scope: figures.scope,
+            usage,
+        });
+    }
+
+    /// What the turn used; nothing where nothing is known.
+    pub fn turn(&self) -> Option<Usage> {
+        let mut total = Usage::default();
+        for scope in [UsageScope::TurnTotal, UsageScope::SessionTotal, UsageScope::Delta] {
+            for usage in self.by_source(scope).into_iter().rev() {
+                let usage = if scope == UsageScope::SessionTotal { since(&usage, &self.before) } else { usage };
+                fill(&mut total, &usage);
+            }
+        }
+        (total != Usage::default()).then_some(total)
+    }
+
+    /// What the session has used after this turn, where the runtime says that.
+    pub fn session(&self) -> Option<Usage> {
+        self.by_source(UsageScope::SessionTotal).pop()
+    }
+
+    /// The sums over the models of each source, in order of the last word.
+    fn by_source(&self, scope: UsageScope) -> Vec<Usage> {
+        let mut sums: Vec<(&str, Usage)> = Vec::new();
+        for account in self.accounts.iter().filter(|account| account.scope == scope) {
+            match sums.iter_mut().find(|(source, _)| *source == account.source) {
+                Some((_, sum)) => *sum = add(sum, &account.usage),
+                None => sums.push((&account.source, account.usage.clone())),
+            }
+        }
+        sums.into_iter().map(|(_, sum)| sum).collect()
+    }
+}
+
+/// Field by field; unknown and something is that something.
+fn combine(a: &Usage, b: &Usage, of: impl Fn(Option<u64>, Option<u64>) -> Option<u64>) -> Usage {
+    Usage {
+        input: of(a.input, b.input),
+        output: of(a.output, b.output),
+        cache_read: of(a.cache_read, b.cache_read),
+        cache_write: of(a.cache_write, b.cache_write),
+        reasoning: of(a.reasoning, b.reasoning),
+        cost_micros: of(a.cost_micros, b.cost_micros),
+        units: a.units.clone(),
+        api_millis: of(a.api_millis, b.api_millis),
+    }
+}
+
+fn add(a: &Usage, b: &Usage) -> Usage {
+    let mut sum = combine(a, b, |a, b| match (a, b) {
+        (Some(a), Some(b)) => Some(a.saturating_add(b)),
+        (one, other) => one.or(other),
+    });
+    for (name, figure) in &b.units {
+        *sum.units.entry(name.clone()).or_insert(0.0) += figure;
+    }
+    sum
+}
+
+/// What `total` has over `before`. A total that shrank means that the runtime began to count anew.
+fn since(total: &Usage, before: &Usage) -> Usage {
+    let mut grown = combine(total, before, |total, before| match (total, before) {
+        (Some(total), Some(before)) if total >= before => Some(total - before),
+        (total, _) => total,
+    });
+    let before: &BTreeMap<String, f64> = &before.units;
+    for (name, figure) in &mut grown.units {
+        match before.get(name) {
+            Some(earlier) if *figure >= *earlier => *figure -= earlier,
+            _ => {}
+        }
+    }
+    grown
+}
+
+/// Take from `usage` what `total` does not know yet.
+fn fill(total: &mut Usage, usage: &Usage) {
+    let known = std::mem::take(total);
+    *total = combine(&known, usage, Option::or);
+    for (name, figure) in &usage.units {
+        total.units.entry(name.clone()).or_insert(*figure);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn figures(scope: UsageScope, source: &str, model: &str, input: Option<u64>, output: Option<u64>) -> UsageFigures {
+        let usage = Usage { input, output, ..Usage::default() };
+        UsageFigures { scope, source: source.into(), model: Some(model.into()), usage }
+    }
+
+    #[test]
+    fn nothing_known_is_not_zero() {
+        assert_eq!(Ledger::default().turn(), None);
+        let mut ledger = Ledger::default();
+        ledger.enter(&figures(UsageScope::Delta, "message", "m", None, Some(3)));
+        let turn = ledger.turn().expect("something is known");
+        assert_eq!((turn.input, turn.output), (None, Some(3)));
+    }
+
+    #[test]
+    fn pieces_add_up_and_totals_replace() {
+        let mut ledger = Ledger::default();
+        for output in [1, 2, 3] {
+            ledger.enter(&figures(UsageScope::Delta, "message", "m", None, Some(output)));
+            ledger.enter(&figures(UsageScope::TurnTotal, "result", "m", Some(output * 10), None));
+        }
+        let turn = ledger.turn().expect("known");
+        assert_eq!((turn.input, turn.output), (Some(30), Some(6)), "each field from the strongest scope that has it");
+    }
+
+    #[test]
+    fn models_of_one_source_add_up_and_sources_do_not() {
+        let mut ledger = Ledger::default();
+        ledger.enter(&figures(UsageScope::TurnTotal, "result", "large", Some(10), Some(1)));
+        ledger.enter(&figures(UsageScope::TurnTotal, "result", "small", Some(5), Some(1)));
+        ledger.enter(&figures(UsageScope::TurnTotal, "file", "large", Some(15), None));
+        assert_eq!(ledger.turn().map(|turn| (turn.input, turn.output)), Some((Some(15), Some(2))));
+    }
+
+    #[test]
+    fn the_sessions_total_becomes_the_turns() {
+        let mut ledger = Ledger::resuming(Usage { input: Some(100), output: Some(50), ..Usage::default() });
+        ledger.enter(&figures(UsageScope::SessionTotal, "thread", "m", Some(130), Some(20)));
+        let turn = ledger.turn().expect("known");
+        assert_eq!(turn.input, Some(30));
+        assert_eq!(turn.output, Some(20), "a total that shrank was counted anew");
+        assert_eq!(ledger.session().and_then(|session| session.input), Some(130));
+    }
+}
