@@ -366,7 +366,7 @@ fn long_output_before_a_header_is_reported_and_costs_no_frame_and_no_memory() {
         assert_eq!(items(Framing::ContentLength, 9, stream.as_bytes(), &[size]), expected, "cut at {size}");
     }
     // A header of that length is other output too.
-    let stream = format!("{noise}\r\nContent-Length: 0\r\n\r\n");
+    let stream = format!("{}: x\r\nContent-Length: 0\r\n\r\n", "y".repeat(2 * HEAD_SIZE));
     let first = &items(Framing::ContentLength, 9, stream.as_bytes(), &[4096])[0];
     assert!(matches!(first, Item::Broken { .. }), "{first:?}");
 
