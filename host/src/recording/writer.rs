@@ -135,3 +135,23 @@ impl RecordingWriter {
         Ok(())
     }
 }
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_recording_that_cannot_be_mended_takes_nothing_more() {
+        let folder = tempfile::tempdir().expect("a temporary folder can be made");
+        let mut writer = RecordingWriter::create(&folder.path().join("run.rec"), u64::MAX).expect("the file is new");
+        // A device that is always full, and cannot be cut either.
+        let full = OpenOptions::new().append(true).open("/dev/full").expect("Linux has it");
+        let file = std::mem::replace(&mut writer.file, full);
+        let error = writer.append(Kind::Note, 0, b"lost").expect_err("it is full");
+        assert_eq!(error.kind(), io::ErrorKind::StorageFull);
+        writer.file = file;
+        let error = writer.append(Kind::Note, 0, b"after the gap").expect_err("a part may be there");
+        assert!(error.to_string().contains("earlier error"), "{error}");
+        writer.close().expect_err("it is not whole");
+    }
+}
