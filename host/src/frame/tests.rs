@@ -89,7 +89,7 @@ fn naive_lines(stream: &[u8], limit: usize) -> Vec<Expected> {
     expected
 }
 
-/// Bytes that are likely to make trouble: newlines, carriage returns, characters of one to four bytes and parts of them.
+/// Bytes that are likely to make trouble: newlines, carriage returns, characters of up to four bytes, parts of them.
 fn nasty_bytes() -> impl Strategy<Value = Vec<u8>> {
     let piece = prop_oneof![
         4 => "[a-z{}\":,]{1,12}".prop_map(String::into_bytes),

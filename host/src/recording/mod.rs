@@ -17,10 +17,10 @@
 //! A new kind or field means a new version: a reader may take an unknown kind for damage.
 //!
 //! # Why this checksum
-//! The file's digest is needed for the receipt anyway, so a checksum taken from it costs one block of SHA-256 a record and
-//! no further code. Since it covers all that came before, it also tells when a record was removed, repeated or moved,
-//! which a CRC of each record would not. The price: after a damaged byte nothing more is trusted. The tear of a killed
-//! host, which is what happens, is always at the end.
+//! The file's digest is needed for the receipt anyway, so a checksum taken from it costs one block of SHA-256 a record
+//! and no further code. Since it covers all that came before, it also tells when a record was removed, repeated or
+//! moved, which a CRC of each record would not. The price: after a damaged byte nothing more is trusted. The tear of a
+//! killed host, which is what happens, is always at the end.
 
 #[cfg(all(test, unix))]
 mod crash_tests;
@@ -149,7 +149,8 @@ pub enum RecordingError {
     },
     /// The file is something else.
     #[error(
-        "cannot read {path} as a recording: it does not begin with \"wharf-recording\"; to replay a bare capture, name it with --stdout"
+        "cannot read {path} as a recording: it does not begin with \"wharf-recording\"; \
+         to replay a bare capture, name it with --stdout"
     )]
     Foreign {
         /// The file.
@@ -157,7 +158,8 @@ pub enum RecordingError {
     },
     /// The file was written by another version of wharf.
     #[error(
-        "cannot read the recording {path}: its format is version {version}, this wharf reads version 1; read it with the wharf that wrote it"
+        "cannot read the recording {path}: its format is version {version}, this wharf reads version 1; \
+         read it with the wharf that wrote it"
     )]
     Version {
         /// The recording.

@@ -1,10 +1,10 @@
 //! Writes a recording as the run goes.
 //!
 //! # Why a killed host loses nothing
-//! Each record is one `write` to the file, made before `append` returns, with no buffer of ours in between. What `write`
-//! took is in the kernel's page cache and belongs to the file, not to the process: SIGKILL does not undo it. A signal
-//! in mid-write leaves a record in part, which was not acknowledged and which the reader finds torn. Only a crash of the
-//! machine itself can lose more; a sync for each record would cost more than a lost recording is worth.
+//! Each record is one `write` to the file, made before `append` returns, with no buffer of ours in between. What
+//! `write` took is in the kernel's page cache and belongs to the file, not to the process: SIGKILL does not undo it. A
+//! signal in mid-write leaves a record in part, which was not acknowledged and which the reader finds torn. Only a crash
+//! of the machine itself can lose more; a sync for each record would cost more than a lost recording is worth.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
@@ -75,9 +75,9 @@ impl RecordingWriter {
 
     /// Appends a record. When it returns, the record survives the host.
     ///
-    /// Beyond the limit, a stream's payload is counted instead of kept, after one [`Kind::Truncated`] record. A stream's
-    /// payload beyond [`MAX_PAYLOAD`] becomes several records, any other of that size is an error. An error leaves no
-    /// part of a record behind, and more may be appended after it.
+    /// Beyond the limit, a stream's payload is counted instead of kept, after one [`Kind::Truncated`] record. A
+    /// stream's payload beyond [`MAX_PAYLOAD`] becomes several records, any other of that size is an error. An error
+    /// leaves no part of a record behind, and more may be appended after it, unless even that failed.
     pub fn append(&mut self, kind: Kind, micros: u64, payload: &[u8]) -> io::Result<()> {
         if !kind.is_stream() {
             return self.write(kind.letter(), micros, payload);

@@ -1,7 +1,7 @@
 //! Keeps the values of granted variables out of whatever is written down.
 //!
-//! What counts as a secret is one rule, [`is_secret`]. Every occurrence is replaced by `[redacted:NAME]`, in a text as a
-//! whole or in a stream, where an occurrence may be split over any number of reads. Occurrences that overlap are
+//! What counts as a secret is one rule, [`is_secret`]. Every occurrence is replaced by `[redacted:NAME]`, in a text as
+//! a whole or in a stream, where an occurrence may be split over any number of reads. Occurrences that overlap are
 //! replaced together by the name of the first (the longest, where several begin at once), so that no byte of any of
 //! them is left; occurrences that only touch are replaced one by one.
 //!
