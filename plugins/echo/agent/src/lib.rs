@@ -1,0 +1,85 @@
+//! The example agent: it repeats what it was told, and shows on the way all that an agent does.
+//!
+//! It is the other end of the echo adapter and speaks plain JSON lines: one turn from stdin to stdout, with a thought,
+//! two harmless tools, an answer in pieces, and its usage. With `--duplex` stdin stays open for permissions, messages
+//! and a cancellation. The host runs it as the hidden command `wharf echo-agent`, so that Wharf can be tried with no
+//! other agent and no network.
+//!
+//! - `options`: the command line, parsed before anything happens
+//! - `inbox`: what is read from stdin
+//! - `tool`: the two tools
+//! - `turn`: the turn itself
+
+mod inbox;
+mod options;
+mod tool;
+mod turn;
+
+use inbox::Inbox;
+use options::{Invocation, Options};
+use std::io::{self, BufRead, BufReader, Write};
+use std::process::ExitCode;
+use turn::{Stop, Turn};
+
+/// Runs the agent on this process's stdin and stdout. `args` come without the program's own name.
+pub fn main(args: impl Iterator<Item = String>) -> ExitCode {
+    // Without `lock`: in duplex it is read by a thread of its own.
+    let stdin = BufReader::new(io::stdin());
+    ExitCode::from(run(args, stdin, &mut io::stdout().lock(), &mut io::stderr()))
+}
+
+/// Runs the agent on any streams, and gives its exit code: 0, 1 for a turn that failed, 2 for a wrong command line.
+pub fn run(
+    args: impl Iterator<Item = String>,
+    stdin: impl BufRead + Send + 'static,
+    stdout: &mut dyn Write,
+    stderr: &mut dyn Write,
+) -> u8 {
+    let result = match options::parse(args) {
+        Err(message) => return complain(stderr, &message, 2),
+        Ok(Invocation::Version) => writeln!(stdout, "echo-agent {}", env!("CARGO_PKG_VERSION"))
+            .and_then(|()| stdout.flush())
+            .map_err(Stop::from),
+        Ok(Invocation::Turn(options)) => converse(&options, stdin, stdout),
+    };
+    match result {
+        Ok(()) => 0,
+        // Nobody listens any more, which is their right.
+        Err(Stop::Output(error)) if error.kind() == io::ErrorKind::BrokenPipe => 0,
+        Err(Stop::Output(error)) => complain(stderr, &format!("cannot write the output: {error}"), 1),
+        Err(Stop::Unfit(message)) => complain(stderr, &message, 1),
+        // It was said on stdout.
+        Err(Stop::Cancelled) => 1,
+    }
+}
+
+fn converse(options: &Options, mut stdin: impl BufRead + Send + 'static, stdout: &mut dyn Write) -> Result<(), Stop> {
+    let system = match &options.system {
+        Some(file) => Some(
+            std::fs::read_to_string(file)
+                .map_err(|error| Stop::Unfit(format!("cannot read the system prompt {file}: {error}")))?,
+        ),
+        None => None,
+    };
+    let (prompt, inbox) = if options.duplex {
+        let mut inbox = Inbox::open(stdin);
+        (inbox.prompt().unwrap_or_default(), inbox)
+    } else {
+        let mut bytes = Vec::new();
+        stdin.read_to_end(&mut bytes).map_err(|error| Stop::Unfit(format!("cannot read the prompt: {error}")))?;
+        (String::from_utf8_lossy(&bytes).into_owned(), Inbox::closed())
+    };
+    let prompt = prompt.trim();
+    if prompt.is_empty() {
+        return Err(Stop::Unfit("the prompt is empty; it is read from stdin".to_owned()));
+    }
+    let inbox = Turn::new(options, prompt, system.as_deref(), inbox, stdout).take()?;
+    inbox.wait_until_closed();
+    Ok(())
+}
+
+/// There is nobody to tell if even this cannot be written.
+fn complain(stderr: &mut dyn Write, message: &str, code: u8) -> u8 {
+    let _ = writeln!(stderr, "echo-agent: {message}");
+    code
+}

@@ -1,0 +1,188 @@
+//! An adapter that misbehaves where it is told to, for the tests of the sandbox.
+//!
+//! Its option `fault` chooses the fault of a turn; with `none` it understands as much of the echo agent's lines as a
+//! turn needs. It cannot delegate to the echo adapter: that crate exports a component of its own, and two do not link
+//! into one. `resolve_binary` comes before any option, so there it always asks for what it has not declared, and
+//! reports what the host said: an honest host denies it all.
+
+mod fault;
+mod trespass;
+
+use fault::Fault;
+use wharf_adapter::{
+    Adapter, AdapterInfo, Binary, Effects, ErrorClass, Event, ExitStatus, Failure, Host, Json, Launch, Malformed,
+    OptionKind, SessionInfo, Surroundings, Turn, locate,
+};
+
+/// The program it runs: the scripted agent of the tests.
+const PROGRAM: &str = "wharf-fake-agent";
+
+/// What is wrong with it.
+#[derive(Default)]
+pub struct Faulty {
+    fault: Fault,
+}
+
+impl Adapter for Faulty {
+    fn describe() -> AdapterInfo {
+        AdapterInfo::new("faulty", "Faulty, an adapter that misbehaves", env!("CARGO_PKG_VERSION"))
+            .program(PROGRAM)
+            .option("script", OptionKind::Text, None, "a script for the agent to follow")
+            .choice("fault", &Fault::ALL.map(Fault::name), "where and how to misbehave")
+    }
+
+    fn resolve_binary(&mut self, host: &dyn Host, around: &Surroundings) -> Result<Binary, Failure> {
+        let mut binary = Binary::at(locate(host, around, &[PROGRAM], "it comes with the tests")?);
+        for (level, text) in trespass::report(host) {
+            binary.note(level, text, None);
+        }
+        Ok(binary)
+    }
+
+    fn build_args(&mut self, turn: &Turn, _binary: &Binary) -> Result<Launch, Failure> {
+        if let Some(name) = turn.option("fault").str() {
+            let unknown = || Failure::new(ErrorClass::InvalidOption, format!("there is no fault {name:?}"));
+            self.fault = Fault::named(&name).ok_or_else(unknown)?;
+        }
+        assert!(self.fault != Fault::BuildPanic, "build_args panics, as it was told to");
+        let mut launch = Launch::lines([] as [&str; 0]);
+        if let Some(script) = turn.option("script").str() {
+            launch.pair("--script", script.as_ref());
+        }
+        Ok(launch)
+    }
+
+    fn line(&mut self, line: Json<'_>, out: &mut Effects) -> Result<(), Malformed> {
+        let [kind, id, text] = line.pick(["type", "id", "text"])?;
+        fault::in_line(self.fault, text.is("boom"), out);
+        let id = id.str().unwrap_or_default();
+        match kind.name().ok_or(Malformed)? {
+            "hello" => {
+                let [session, model, version] = line.pick(["session", "model", "version"])?;
+                out.emit(Event::Session(SessionInfo {
+                    id: session.string().ok_or(Malformed)?,
+                    resumed: None,
+                    model: model.string(),
+                    runtime_version: version.string(),
+                }));
+            }
+            "delta" => out.text_delta(&id, None, text.text_or_empty()),
+            "say" => out.message(&id, None, text.text_or_empty()),
+            "done" => out.completed(None),
+            "failed" => out.failed(Failure::new(ErrorClass::Other, text.str().unwrap_or_default())),
+            other => out.unknown(other),
+        }
+        Ok(())
+    }
+
+    fn finish(&mut self, host: &dyn Host, _exit: ExitStatus, out: &mut Effects) {
+        match self.fault {
+            Fault::LoopFinish => fault::run_for_ever(),
+            Fault::Ungranted => {
+                for (level, text) in trespass::report(host) {
+                    out.notice(level, text);
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+wharf_adapter::export!(Faulty);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use wharf_adapter::testing::{FakeHost, binary, events, finish, inline, play, set_option, surroundings, turn};
+    use wharf_adapter::{Effect, Level, Origin, Outcome, Text};
+
+    const LINES: &str = "{\"type\":\"hello\",\"session\":\"s\"}\n{\"type\":\"say\",\"id\":\"1\",\"text\":\"boom\"}\n{\"type\":\"done\"}\n";
+
+    fn with(fault: &str) -> Faulty {
+        let mut adapter = Faulty::default();
+        let mut turn = turn::<Faulty>("hello");
+        set_option(&mut turn, "fault", &format!("\"{fault}\""));
+        adapter.build_args(&turn, &binary("1.0.0")).expect("arguments");
+        adapter
+    }
+
+    #[test]
+    fn without_a_fault_it_is_an_adapter() {
+        for fault in ["none", "loop-finish", "ungranted"] {
+            let effects = play(&mut with(fault), Origin::Stdout, LINES, 2);
+            match events(&effects)[..] {
+                [Event::Session(session), Event::Message(said), Event::TurnEnd(end)] => {
+                    assert_eq!((session.id.as_str(), inline(&said.text)), ("s", "boom"));
+                    assert_eq!(end.outcome, Outcome::Completed);
+                }
+                ref other => panic!("{other:?}"),
+            }
+        }
+    }
+
+    #[test]
+    fn the_script_reaches_the_agent() {
+        let mut turn = turn::<Faulty>("hello");
+        set_option(&mut turn, "script", "\"play.txt\"");
+        let launch = Faulty::default().build_args(&turn, &binary("1.0.0")).expect("arguments");
+        let words: Vec<&str> = launch.args.iter().map(|word| word.text.as_str()).collect();
+        assert_eq!(words, ["--script", "play.txt"]);
+    }
+
+    #[test]
+    fn an_unknown_fault_is_refused() {
+        let mut turn = turn::<Faulty>("hello");
+        set_option(&mut turn, "fault", "\"sulk\"");
+        let failure = Faulty::default().build_args(&turn, &binary("1.0.0")).expect_err("it is unknown");
+        assert_eq!(failure.class, ErrorClass::InvalidOption);
+    }
+
+    #[test]
+    #[should_panic(expected = "build_args panics")]
+    fn build_panic() {
+        with("build-panic");
+    }
+
+    #[test]
+    #[should_panic(expected = "parse_chunk panics, as")]
+    fn panic() {
+        play(&mut with("panic"), Origin::Stdout, "{\"type\":\"done\"}\n", 1);
+    }
+
+    #[test]
+    #[should_panic(expected = "parse_chunk panics at \"boom\"")]
+    fn panic_on_boom() {
+        let mut adapter = with("panic-on-boom");
+        let before = play(&mut adapter, Origin::Stdout, "{\"type\":\"say\",\"text\":\"calm\"}\n", 1);
+        if before.len() == 1 {
+            play(&mut adapter, Origin::Stdout, LINES, 1);
+        }
+    }
+
+    #[test]
+    fn bad_spans_are_outside_of_any_chunk() {
+        let mut out = Effects::default();
+        fault::in_line(Fault::BadSpan, false, &mut out);
+        let spans = out.as_slice().iter().map(|effect| match effect {
+            Effect::Emit(Event::Message(part)) => match &part.text {
+                Text::Quoted(span) | Text::Verbatim(span) => u64::from(span.start) + u64::from(span.length),
+                Text::Inline(text) => panic!("{text}"),
+            },
+            other => panic!("{other:?}"),
+        });
+        // The longest line that a host takes is far below this.
+        assert!(spans.inspect(|end| assert!(*end > 1 << 30)).count() >= 2);
+    }
+
+    #[test]
+    fn what_it_was_denied_is_told_before_the_turn_and_after_it() {
+        // This host gives what it has and denies nothing, so it is caught out.
+        let host = FakeHost::default().program(PROGRAM, "/bin/agent").with_variable("PATH", "/bin");
+        let binary = Faulty::default().resolve_binary(&host, &surroundings()).expect("the program is there");
+        assert_eq!(binary.notes.len(), 5);
+        assert!(binary.notes.iter().all(|note| note.level == Level::Error), "{:?}", binary.notes);
+        assert!(binary.notes.iter().any(|note| note.text == "the variable PATH: given"), "{:?}", binary.notes);
+        assert_eq!(finish(&mut with("ungranted"), &host, 0).len(), 5);
+        assert_eq!(finish(&mut with("none"), &host, 0).len(), 0);
+    }
+}
