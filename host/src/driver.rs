@@ -2,12 +2,11 @@
 //! clock and calls no adapter. The loop in `run.rs` carries its actions out, a replay only looks at them.
 
 use crate::ask::{Answer, AskRules, Decision};
-use crate::event::{Ask, Event, Exit, Outcome};
+use crate::event::{Ask, Event, Exit, IgnoredWish, Outcome, Report, Usage};
 use crate::info::Level;
 use crate::lift::Effect;
 use crate::outcome::{Clock, Facts, Verdict, decide};
 use crate::summary::Summary;
-use crate::event::{IgnoredWish, Report, Usage};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -67,6 +66,8 @@ pub enum Reply {
         text: Option<String>,
         /// The tool's input, changed.
         input: Option<serde_json::Value>,
+        /// Who answered: caller, rule, timeout.
+        by: String,
     },
     /// The user says something more.
     Message(String),
@@ -102,6 +103,9 @@ pub enum Input {
     Tick,
     /// Whoever reads the events does not keep up: silence is not the agent's then.
     Stalled,
+    /// All that was there has been taken in: now is the time to answer what rules can answer. Apart from `Effects`, so
+    /// that the order of events does not depend on how the agent's output was cut.
+    Settle,
 }
 
 /// What shall be done.
@@ -142,6 +146,8 @@ pub struct Driver {
     last_output: Duration,
     any_output: bool,
     open_asks: BTreeMap<String, (Ask, Duration)>,
+    /// Answers that rules gave, to be said when the driver settles.
+    ruled: Vec<Answer>,
     timers: BTreeMap<u32, Duration>,
     facts: Facts,
     summary: Summary,
@@ -158,6 +164,7 @@ impl Driver {
             last_output: Duration::ZERO,
             any_output: false,
             open_asks: BTreeMap::new(),
+            ruled: vec![],
             timers: BTreeMap::new(),
             facts: Facts::default(),
             summary: Summary::new(ignored, before),
@@ -195,6 +202,14 @@ impl Driver {
                     self.terminate(now, &mut actions);
                 }
             }
+            Input::Settle => {
+                for answer in std::mem::take(&mut self.ruled) {
+                    // It may have been withdrawn meanwhile.
+                    if self.open_asks.contains_key(&answer.ask) {
+                        self.answer(answer, "rule", now, &mut actions);
+                    }
+                }
+            }
             Input::Tick => self.tick(now, &mut actions),
         }
         actions
@@ -217,7 +232,7 @@ impl Driver {
             Event::Ask(ask) => {
                 let ask = ask.clone();
                 actions.push(Action::Emit(event));
-                self.ask(ask, now, actions);
+                self.ask(ask, now);
                 return;
             }
             Event::AskWithdrawn { id } => {
@@ -234,13 +249,11 @@ impl Driver {
         actions.push(Action::Emit(event));
     }
 
-    fn ask(&mut self, ask: Ask, now: Duration, actions: &mut Vec<Action>) {
+    fn ask(&mut self, ask: Ask, now: Duration) {
         let decision = self.rules.decide(&ask);
         let id = ask.id.clone();
         self.open_asks.insert(id.clone(), (ask, now + self.clocks.ask));
-        if let Some(decision) = decision {
-            self.answer(Answer::new(id, decision), "rule", now, actions);
-        }
+        self.ruled.extend(decision.map(|decision| Answer::new(id, decision)));
     }
 
     fn answer(&mut self, answer: Answer, by: &str, now: Duration, actions: &mut Vec<Action>) {
@@ -255,7 +268,7 @@ impl Driver {
         // What was edited counts only with a yes.
         let allowed = matches!(answer.decision, Decision::Allow | Decision::AllowAlways | Decision::Choice(_));
         let input = answer.input.filter(|_| allowed);
-        actions.push(Action::Tell(Reply::Answer { ask: ask.id, choice, text: answer.text, input }));
+        actions.push(Action::Tell(Reply::Answer { ask: ask.id, choice, text: answer.text, input, by: by.to_owned() }));
     }
 
     fn turn_ended(&mut self, now: Duration, actions: &mut Vec<Action>) {

@@ -131,7 +131,7 @@ fn an_ask_that_nobody_answers_is_refused_and_blocks() {
     driver.handle(Input::Output, at(1));
     driver.handle(emit(ask("a")), at(1));
     let actions = driver.handle(Input::Tick, at(31));
-    let refusal = Reply::Answer { ask: "a".into(), choice: Some("no".into()), text: None, input: None };
+    let refusal = Reply::Answer { ask: "a".into(), choice: Some("no".into()), text: None, input: None, by: "timeout".into() };
     assert_eq!(actions.last(), Some(&Action::Tell(refusal)));
     driver.handle(emit(ended(Outcome::Completed)), at(32));
     assert_eq!(outcome(&mut driver), (Outcome::Blocked, Some("nobody answered: may I?".into())));
@@ -155,8 +155,9 @@ fn answers_go_to_open_asks_only_and_edits_only_with_a_yes() {
 fn rules_answer_by_themselves() {
     let rules = AskRules { rules: vec![], otherwise: crate::ask::Otherwise::Deny };
     let mut driver = Driver::new(clocks(), rules, Ending::ByItself, vec![], Usage::default());
-    let actions = driver.handle(emit(ask("a")), at(1));
-    assert!(matches!(&actions[1], Action::Emit(Event::AskAnswered { by, .. }) if by == "rule"));
+    assert_eq!(driver.handle(emit(ask("a")), at(1)).len(), 1, "not before all is taken in");
+    let actions = driver.handle(Input::Settle, at(1));
+    assert!(matches!(&actions[0], Action::Emit(Event::AskAnswered { by, .. }) if by == "rule"));
     driver.handle(emit(ended(Outcome::Completed)), at(2));
     assert_eq!(outcome(&mut driver).0, Outcome::Completed, "a no is an answer");
 }
@@ -208,6 +209,7 @@ fn any_input() -> impl Strategy<Value = Input> {
         (0u32..3, 0u32..5000).prop_map(|(number, milliseconds)| {
             Input::Effects(vec![Effect::SetTimer { number, milliseconds }])
         }),
+        Just(Input::Settle),
         Just(Input::Tick),
     ]
 }

@@ -304,3 +304,10 @@ impl Answered for Response {
         })
     }
 }
+
+impl Default for Services {
+    /// Services that reach nothing.
+    fn default() -> Services {
+        Services::new(Policy::default(), Environment::empty(), HttpClient::default())
+    }
+}

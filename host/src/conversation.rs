@@ -1,0 +1,347 @@
+//! An adapter in a turn: what the agent wrote goes in, what shall be done comes out. A run and a replay both go through
+//! here, which is why they give the same events.
+//!
+//! When the adapter traps, a fresh instance is fed everything from the recording, what it wants to happen a second time
+//! is dropped, and the turn goes on. When that traps too, the adapter is at its end; the agent is told to stop.
+
+use crate::adapter::Adapter;
+use crate::bindings::types;
+use crate::driver::{Action, Driver, Input, Reply};
+use crate::event::{Event, Exit};
+use crate::frame::{Framer, Frames, Framing, Item};
+use crate::info::{Binary, Level};
+use crate::instance::{Fault, Instance};
+use crate::journal::Journal;
+use crate::lift::Effect;
+use crate::recording::{Kind, RecordingReader};
+use crate::replay::NoteRecord;
+use crate::services::Services;
+use crate::turn::Turn;
+use std::collections::VecDeque;
+use std::path::Path;
+
+/// How much of each stream's end is kept as evidence.
+const TAIL: usize = 16 << 10;
+
+/// Where bytes came from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Origin {
+    Stdout,
+    Stderr,
+}
+
+impl Origin {
+    fn name(self) -> &'static str {
+        match self {
+            Origin::Stdout => "stdout",
+            Origin::Stderr => "stderr",
+        }
+    }
+
+    fn wit(self) -> types::Origin {
+        match self {
+            Origin::Stdout => types::Origin::Stdout,
+            Origin::Stderr => types::Origin::Stderr,
+        }
+    }
+}
+
+/// What makes a fresh instance for the same turn.
+pub(crate) struct Opening {
+    pub(crate) adapter: Adapter,
+    pub(crate) turn: Turn,
+    pub(crate) binary: Binary,
+    pub(crate) framing: Framing,
+    pub(crate) frame_limit: usize,
+}
+
+impl Opening {
+    /// A fresh instance that has built its arguments and its prompt, as the first one had.
+    async fn instance(&self, services: Option<Services>) -> Result<Instance, Fault> {
+        let mut instance = Instance::start(&self.adapter, services).await?;
+        let _ = instance.build_args(&self.turn, &self.binary).await?;
+        let _ = instance.build_prompt(&self.turn, &self.binary).await?;
+        Ok(instance)
+    }
+
+    fn framers(&self) -> [Framer; 2] {
+        [Framer::new(self.framing, self.frame_limit), Framer::new(Framing::Lines, self.frame_limit)]
+    }
+}
+
+/// An adapter in a turn.
+pub(crate) struct Conversation {
+    opening: Opening,
+    /// Gone when the adapter is at its end.
+    instance: Option<Instance>,
+    /// Of stdout and stderr.
+    framers: [Framer; 2],
+    tails: [VecDeque<u8>; 2],
+    driver: Driver,
+    /// How many effects have been carried out.
+    done: u64,
+    /// How many of the next effects have been carried out before, by the instance that trapped.
+    skip: u64,
+}
+
+impl Conversation {
+    /// With an instance that has built its arguments and its prompt.
+    pub(crate) fn new(opening: Opening, instance: Instance, driver: Driver) -> Conversation {
+        let framers = opening.framers();
+        Conversation { opening, instance: Some(instance), framers, tails: Default::default(), driver, done: 0, skip: 0 }
+    }
+
+    pub(crate) fn driver(&mut self) -> &mut Driver {
+        &mut self.driver
+    }
+
+    /// The agent wrote something, from which secrets are gone.
+    pub(crate) async fn output(&mut self, origin: Origin, bytes: &[u8], journal: &mut Journal) -> Vec<Action> {
+        journal.record(if origin == Origin::Stdout { Kind::Stdout } else { Kind::Stderr }, bytes);
+        let mut actions = self.driver.handle(Input::Output, journal.now());
+        self.keep_tail(origin, bytes);
+        self.framers[origin as usize].push(bytes);
+        self.parse(origin, journal, &mut actions).await;
+        actions.extend(self.driver.handle(Input::Settle, journal.now()));
+        self.settle(actions, journal).await
+    }
+
+    /// Both streams have ended.
+    pub(crate) async fn end_of_output(&mut self, journal: &mut Journal) -> Vec<Action> {
+        let mut actions = Vec::new();
+        for origin in [Origin::Stdout, Origin::Stderr] {
+            self.framers[origin as usize].finish();
+            self.parse(origin, journal, &mut actions).await;
+        }
+        self.settle(actions, journal).await
+    }
+
+    /// Something happened to the turn.
+    pub(crate) async fn input(&mut self, input: Input, journal: &mut Journal) -> Vec<Action> {
+        let actions = self.driver.handle(input, journal.now());
+        // A replay gives the events that come from the agent by itself; those that come from here it must be told.
+        for action in &actions {
+            if let Action::Emit(event) = action
+                && !matches!(event, Event::AskAnswered { .. })
+            {
+                note_event(event, journal);
+            }
+        }
+        self.settle(actions, journal).await
+    }
+
+    /// A reply of a recording: it is said again, and the driver is not asked.
+    pub(crate) async fn replay_reply(&mut self, reply: &Reply, journal: &mut Journal) -> Vec<Action> {
+        let mut actions = Vec::new();
+        if let Reply::Answer { ask, choice, by, .. } = reply {
+            let event = Event::AskAnswered { id: ask.clone(), choice: choice.clone(), by: by.clone() };
+            actions.push(Action::Emit(event));
+        }
+        if let Some(instance) = &mut self.instance {
+            match instance.respond(&wit_reply(reply)).await {
+                Ok(effects) => self.take(effects, journal, &mut actions),
+                Err(fault) => self.give_up(&fault, journal, &mut actions),
+            }
+        }
+        actions
+    }
+
+    /// The process is gone: the adapter's last words.
+    pub(crate) async fn finish(&mut self, exit: Exit, journal: &mut Journal) -> Vec<Action> {
+        let mut actions = self.end_of_output(journal).await;
+        journal.record_text(Kind::Exit, &serde_json::json!(exit).to_string());
+        self.driver.exited(exit);
+        if let Some(instance) = &mut self.instance {
+            let result = instance.finish(exit).await;
+            for answer in instance.take_answers() {
+                journal.record_text(Kind::HostAnswer, &answer);
+            }
+            match result {
+                Ok(effects) => self.take(effects, journal, &mut actions),
+                Err(fault) => self.give_up(&fault, journal, &mut actions),
+            }
+        }
+        if self.driver.needs_parse_error()
+            && let Some(instance) = &mut self.instance
+        {
+            let evidence = types::Evidence {
+                exit: types::ExitStatus { code: exit.code, signal: exit.signal },
+                stdout_tail: text_of(&mut self.tails[0]),
+                stderr_tail: text_of(&mut self.tails[1]),
+            };
+            match instance.parse_error(&evidence).await {
+                Ok(failure) => self.driver.facts_mut().parsed = failure,
+                Err(fault) => self.give_up(&fault, journal, &mut actions),
+            }
+        }
+        self.settle(actions, journal).await
+    }
+
+    fn keep_tail(&mut self, origin: Origin, bytes: &[u8]) {
+        let tail = &mut self.tails[origin as usize];
+        let bytes = &bytes[bytes.len().saturating_sub(TAIL)..];
+        let over = (tail.len() + bytes.len()).saturating_sub(TAIL);
+        tail.drain(..over.min(tail.len()));
+        tail.extend(bytes);
+    }
+
+    /// What is whole of a stream goes to the adapter.
+    async fn parse(&mut self, origin: Origin, journal: &mut Journal, actions: &mut Vec<Action>) {
+        while let Some(item) = self.framers[origin as usize].take() {
+            let Some(instance) = &mut self.instance else { continue };
+            match feed(instance, origin, item).await {
+                Ok(effects) => self.take(effects, journal, actions),
+                Err(fault) => self.recover(fault, journal, actions).await,
+            }
+        }
+    }
+
+    /// Effects that were not carried out before go to the driver.
+    fn take(&mut self, mut effects: Vec<Effect>, journal: &Journal, actions: &mut Vec<Action>) {
+        let known = usize::try_from(self.skip).unwrap_or(usize::MAX).min(effects.len());
+        effects.drain(..known);
+        self.skip -= known as u64;
+        self.done += effects.len() as u64;
+        actions.extend(self.driver.handle(Input::Effects(effects), journal.now()));
+    }
+
+    /// Say to the adapter what the driver wants said, until there is nothing more to say.
+    async fn settle(&mut self, actions: Vec<Action>, journal: &mut Journal) -> Vec<Action> {
+        let mut pending = VecDeque::from(actions);
+        let mut settled = Vec::new();
+        while let Some(action) = pending.pop_front() {
+            let Action::Tell(reply) = action else {
+                settled.push(action);
+                continue;
+            };
+            let mut more = Vec::new();
+            journal.record_text(Kind::Reply, &serde_json::json!(reply).to_string());
+            if let Some(instance) = &mut self.instance {
+                match instance.respond(&wit_reply(&reply)).await {
+                    Ok(effects) => {
+                        let wrote = effects.iter().any(|effect| matches!(effect, Effect::Write(_) | Effect::CloseStdin));
+                        self.take(effects, journal, &mut more);
+                        if reply == Reply::Cancel {
+                            more.extend(self.driver.handle(Input::CancelDelivered { wrote }, journal.now()));
+                        }
+                    }
+                    Err(fault) => self.recover(fault, journal, &mut more).await,
+                }
+            } else if reply == Reply::Cancel {
+                more.extend(self.driver.handle(Input::CancelDelivered { wrote: false }, journal.now()));
+            }
+            more.into_iter().rev().for_each(|action| pending.push_front(action));
+        }
+        settled
+    }
+
+    /// A fresh instance, fed from the recording up to here.
+    async fn recover(&mut self, fault: Fault, journal: &mut Journal, actions: &mut Vec<Action>) {
+        let Some(path) = journal.path().map(Path::to_owned) else {
+            return self.give_up(&fault, journal, actions);
+        };
+        journal.record_text(Kind::Restart, &fault.to_string());
+        let services = self.instance.take().and_then(|mut broken| broken.services().map(std::mem::take));
+        match self.refeed(&path, services, journal, actions).await {
+            Ok(instance) => {
+                self.instance = Some(instance);
+                let text = format!("the adapter was started again after a fault: {fault}");
+                let event = Event::Notice { level: Level::Warn, text };
+                note_event(&event, journal);
+                actions.push(Action::Emit(event));
+            }
+            Err(again) => self.give_up(&again, journal, actions),
+        }
+    }
+
+    async fn refeed(
+        &mut self,
+        path: &Path,
+        services: Option<Services>,
+        journal: &mut Journal,
+        actions: &mut Vec<Action>,
+    ) -> Result<Instance, Fault> {
+        let unreadable = |why: String| Fault { call: "recovery", why, stderr: String::new() };
+        let mut instance = self.opening.instance(services).await?;
+        let mut framers = self.opening.framers();
+        self.skip = self.done;
+        let reader = RecordingReader::open(path).map_err(|why| unreadable(why.to_string()))?;
+        for record in reader {
+            let record = record.map_err(|why| unreadable(why.to_string()))?;
+            let origin = match record.kind {
+                Kind::Stdout => Origin::Stdout,
+                Kind::Stderr => Origin::Stderr,
+                Kind::Reply => {
+                    if let Ok(reply) = serde_json::from_slice::<Reply>(&record.payload) {
+                        let effects = instance.respond(&wit_reply(&reply)).await?;
+                        self.take(effects, journal, actions);
+                    }
+                    continue;
+                }
+                Kind::Truncated => return Err(unreadable("the recording has not kept everything".to_owned())),
+                _ => continue,
+            };
+            framers[origin as usize].push(&record.payload);
+            while let Some(item) = framers[origin as usize].take() {
+                let effects = feed(&mut instance, origin, item).await?;
+                self.take(effects, journal, actions);
+            }
+        }
+        self.framers = framers;
+        Ok(instance)
+    }
+
+    fn give_up(&mut self, fault: &Fault, journal: &Journal, actions: &mut Vec<Action>) {
+        self.instance = None;
+        actions.extend(self.driver.handle(Input::Fault(format!("the adapter failed {fault}")), journal.now()));
+    }
+}
+
+fn note_event(event: &Event, journal: &mut Journal) {
+    let note = NoteRecord::Event(Box::new(event.clone()));
+    journal.record_text(Kind::Note, &serde_json::json!(note).to_string());
+}
+
+/// One item goes to the adapter.
+async fn feed(instance: &mut Instance, origin: Origin, item: Item) -> Result<Vec<Effect>, Fault> {
+    match item {
+        Item::Batch(batch) => {
+            let data = match batch.data {
+                Frames::Text(text) => types::Frames::Text(text),
+                Frames::Bytes(bytes) => types::Frames::Bytes(bytes),
+            };
+            instance.parse_chunk(&types::Chunk { origin: origin.wit(), offset: batch.offset, data }).await
+        }
+        Item::Oversized { length, head, .. } => {
+            let event = Event::Oversized { origin: origin.name().to_owned(), length, head: head.clone() };
+            let mut effects = vec![Effect::Emit(event)];
+            let reply = types::Reply::Oversized(types::Oversized { origin: origin.wit(), length, head });
+            effects.extend(instance.respond(&reply).await?);
+            Ok(effects)
+        }
+        Item::Broken { head, .. } => Ok(vec![Effect::Emit(Event::Malformed { head })]),
+    }
+}
+
+fn wit_reply(reply: &Reply) -> types::Reply {
+    match reply {
+        Reply::Start => types::Reply::Start,
+        Reply::Answer { ask, choice, text, input, by: _ } => types::Reply::Answer(types::Answer {
+            ask: ask.clone(),
+            choice: choice.clone(),
+            text: text.clone(),
+            input: input.as_ref().map(serde_json::Value::to_string),
+        }),
+        Reply::Message(text) => types::Reply::Message(text.clone()),
+        Reply::Timer(number) => types::Reply::Timer(*number),
+        Reply::Cancel => types::Reply::Cancel,
+    }
+}
+
+/// A tail from its first whole line on, where it was cut.
+fn text_of(tail: &mut VecDeque<u8>) -> String {
+    let cut = tail.len() >= TAIL;
+    let bytes = tail.make_contiguous();
+    let bytes = if cut { memchr::memchr(b'\n', bytes).map_or(&*bytes, |at| &bytes[at + 1..]) } else { bytes };
+    String::from_utf8_lossy(bytes).into_owned()
+}

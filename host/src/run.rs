@@ -1,0 +1,382 @@
+//! A supervised run: the thin loop that moves bytes between the process, the adapter and whoever reads the events.
+//!
+//! Nothing is decided here. Memory is bounded: while events wait to be read, the agent's pipes are not.
+
+use crate::ask::Answer;
+use crate::conversation::{Conversation, Origin};
+use crate::driver::{Action, Input};
+use crate::error::{Error, Result};
+use crate::event::{Event, Exit, Report};
+use crate::info::Level;
+use crate::journal::Journal;
+use crate::recording::Kind;
+use crate::redact::Redactor;
+use crate::supervisor::{Process, Swept};
+use futures_core::Stream;
+use std::collections::VecDeque;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::Duration;
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::process::ChildStdin;
+use tokio::sync::mpsc;
+use tokio::time::Instant;
+
+/// How much is read from a pipe at once.
+const READ: usize = 64 << 10;
+
+/// How many batches of events wait for their reader before the agent's pipes are left alone.
+const WAITING: usize = 4;
+
+/// How long the pipes of a process that has ended are still read: something else may hold them open.
+const DRAIN: Duration = Duration::from_secs(1);
+
+/// What a caller does to a run.
+#[derive(Debug)]
+enum Command {
+    Answer(Answer),
+    Message(String),
+    Cancel,
+}
+
+/// A turn under way: a stream of events, the last of which is the report. Dropped, it is killed with all it started.
+#[derive(Debug)]
+pub struct Run {
+    id: String,
+    events: mpsc::Receiver<Vec<Event>>,
+    waiting: VecDeque<Event>,
+    control: Controller,
+}
+
+/// The way to a run's agent. Cheap to clone, and may outlive the run: then it does nothing.
+#[derive(Debug, Clone)]
+pub struct Controller(mpsc::UnboundedSender<Command>);
+
+impl Controller {
+    /// Answer an ask.
+    pub fn answer(&self, answer: Answer) {
+        let _ = self.0.send(Command::Answer(answer));
+    }
+
+    /// Say something more to the agent, in the middle of its turn.
+    pub fn send(&self, message: impl Into<String>) {
+        let _ = self.0.send(Command::Message(message.into()));
+    }
+
+    /// Stop: politely the first time, at once the second time.
+    pub fn cancel(&self) {
+        let _ = self.0.send(Command::Cancel);
+    }
+}
+
+impl Run {
+    /// The run's id, under which its recording is kept.
+    pub fn id(&self) -> &str {
+        &self.id
+    }
+
+    /// The way to the agent.
+    pub fn controller(&self) -> Controller {
+        self.control.clone()
+    }
+
+    /// Answer an ask.
+    pub fn answer(&self, answer: Answer) {
+        self.control.answer(answer);
+    }
+
+    /// Say something more to the agent, in the middle of its turn.
+    pub fn send(&self, message: impl Into<String>) {
+        self.control.send(message);
+    }
+
+    /// Stop: politely the first time, at once the second time.
+    pub fn cancel(&self) {
+        self.control.cancel();
+    }
+
+    /// The next event. After the report there is none.
+    pub async fn next(&mut self) -> Option<Event> {
+        std::future::poll_fn(|context| self.poll_event(context)).await
+    }
+
+    /// Let the rest go by, and give the report.
+    pub async fn finish(mut self) -> Result<Report> {
+        while let Some(event) = self.next().await {
+            if let Event::Report(report) = event {
+                return Ok(*report);
+            }
+        }
+        Err(Error::system(format!("waiting for the run {}", self.id), "it ended without a report"))
+    }
+
+    fn poll_event(&mut self, context: &mut Context<'_>) -> Poll<Option<Event>> {
+        loop {
+            if let Some(event) = self.waiting.pop_front() {
+                return Poll::Ready(Some(event));
+            }
+            match self.events.poll_recv(context) {
+                Poll::Ready(Some(batch)) => self.waiting = batch.into(),
+                Poll::Ready(None) => return Poll::Ready(None),
+                Poll::Pending => return Poll::Pending,
+            }
+        }
+    }
+}
+
+impl Stream for Run {
+    type Item = Event;
+
+    fn poll_next(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Event>> {
+        self.get_mut().poll_event(context)
+    }
+}
+
+/// What is known when the process is gone.
+pub(crate) struct Ended {
+    pub(crate) conversation: Conversation,
+    pub(crate) journal: Journal,
+    pub(crate) swept: Swept,
+}
+
+/// A run that is set up and waits for its loop.
+pub(crate) struct Loop {
+    pub(crate) conversation: Conversation,
+    pub(crate) journal: Journal,
+    pub(crate) process: Process,
+    /// What is written to the agent's stdin first.
+    pub(crate) stdin: Vec<u8>,
+    /// Whether its stdin stays open after that.
+    pub(crate) stdin_open: bool,
+    pub(crate) swept_after: Duration,
+}
+
+/// Start the loop, and what comes after it, as a task of its own.
+pub(crate) fn start<F>(id: String, work: Loop, then: impl FnOnce(Ended) -> F + Send + 'static) -> Run
+where
+    F: Future<Output = Report> + Send,
+{
+    let (event_sender, events) = mpsc::channel(WAITING);
+    let (control, commands) = mpsc::unbounded_channel();
+    tokio::spawn(async move {
+        let sender = event_sender.clone();
+        let ended = work.run(event_sender, commands).await;
+        let report = then(ended).await;
+        let _ = sender.send(vec![Event::Report(Box::new(report))]).await;
+    });
+    Run { id, events, waiting: VecDeque::new(), control: Controller(control) }
+}
+
+/// The agent's stdin: written by a task of its own, because an agent may take its time to read, or never do.
+struct Stdin(Option<mpsc::UnboundedSender<Vec<u8>>>);
+
+impl Stdin {
+    fn new(pipe: Option<ChildStdin>) -> Stdin {
+        let Some(mut pipe) = pipe else { return Stdin(None) };
+        let (sender, mut receiver) = mpsc::unbounded_channel::<Vec<u8>>();
+        tokio::spawn(async move {
+            while let Some(bytes) = receiver.recv().await {
+                // An agent that closed its stdin says so by what it does next.
+                if pipe.write_all(&bytes).await.is_err() || pipe.flush().await.is_err() {
+                    return;
+                }
+            }
+        });
+        Stdin(Some(sender))
+    }
+
+    fn write(&self, bytes: Vec<u8>) {
+        if let Some(sender) = &self.0 {
+            let _ = sender.send(bytes);
+        }
+    }
+
+    fn close(&mut self) {
+        self.0 = None;
+    }
+}
+
+/// One of the agent's pipes, with what it takes to keep secrets out of it.
+struct Pipe<R> {
+    origin: Origin,
+    reader: Option<R>,
+    buffer: Vec<u8>,
+    redactor: Option<Redactor>,
+}
+
+impl<R: AsyncRead + Unpin> Pipe<R> {
+    fn new(origin: Origin, reader: Option<R>, journal: &Journal) -> Pipe<R> {
+        let redactor = (!journal.secrets().is_empty()).then(|| Redactor::new(journal.secrets()));
+        Pipe { origin, reader, buffer: vec![0; READ], redactor }
+    }
+
+    fn is_open(&self) -> bool {
+        self.reader.is_some()
+    }
+
+    /// Bytes without secrets; none at the end. Nothing is lost when this is dropped before it is done.
+    async fn read(&mut self) -> Vec<u8> {
+        loop {
+            let Some(reader) = &mut self.reader else { return std::future::pending().await };
+            let count = reader.read(&mut self.buffer).await.unwrap_or(0);
+            let mut clean = Vec::new();
+            match &mut self.redactor {
+                Some(redactor) if count > 0 => redactor.push(&self.buffer[..count], &mut clean),
+                Some(redactor) => redactor.finish(&mut clean),
+                None => clean.extend_from_slice(&self.buffer[..count]),
+            }
+            if count == 0 {
+                self.reader = None;
+                return clean;
+            }
+            if !clean.is_empty() {
+                return clean;
+            }
+        }
+    }
+}
+
+impl Loop {
+    async fn run(mut self, events: mpsc::Sender<Vec<Event>>, mut commands: mpsc::UnboundedReceiver<Command>) -> Ended {
+        let mut stdout = Pipe::new(Origin::Stdout, self.process.take_stdout(), &self.journal);
+        let mut stderr = Pipe::new(Origin::Stderr, self.process.take_stderr(), &self.journal);
+        let mut stdin = Stdin::new(self.process.take_stdin());
+        let mut outbox: VecDeque<Vec<Event>> = VecDeque::new();
+        let begun = Instant::now();
+
+        if !self.stdin.is_empty() {
+            let bytes = std::mem::take(&mut self.stdin);
+            self.journal.record_bytes(Kind::Stdin, &bytes);
+            stdin.write(bytes);
+        }
+        if !self.stdin_open {
+            stdin.close();
+        }
+        let actions = self.conversation.input(Input::Started, &mut self.journal).await;
+        self.carry_out(actions, &mut stdin, &mut outbox);
+
+        let mut exit: Option<Exit> = None;
+        let mut drain_until: Option<Instant> = None;
+        let mut swept: Option<Swept> = None;
+        let mut listening = true;
+        while stdout.is_open() || stderr.is_open() || exit.is_none() {
+            let deadline = self.conversation.driver().deadline().filter(|_| exit.is_none()).map(|at| begun + at);
+            let wake = [deadline, drain_until].into_iter().flatten().min();
+            let room = outbox.is_empty();
+            let actions = tokio::select! {
+                biased;
+                command = commands.recv(), if listening => match command {
+                    Some(Command::Answer(answer)) => self.input(Input::Answer(answer)).await,
+                    Some(Command::Message(text)) => self.input(Input::Message(text)).await,
+                    Some(Command::Cancel) => self.input(Input::Cancel).await,
+                    None => {
+                        listening = false;
+                        continue;
+                    }
+                },
+                permit = events.reserve(), if !room => {
+                    let Some(batch) = outbox.pop_front() else { continue };
+                    match permit {
+                        Ok(permit) => {
+                            permit.send(batch);
+                            continue;
+                        }
+                        // Nobody will ever read them: the run was dropped.
+                        Err(_) => {
+                            outbox.clear();
+                            let mut actions = self.input(Input::Cancel).await;
+                            actions.extend(self.input(Input::Cancel).await);
+                            actions
+                        }
+                    }
+                },
+                () = events.closed(), if room && exit.is_none() && listening => {
+                    listening = false;
+                    let mut actions = self.input(Input::Cancel).await;
+                    actions.extend(self.input(Input::Cancel).await);
+                    actions
+                },
+                status = self.process.wait(), if exit.is_none() => {
+                    exit = Some(Exit { code: status.code, signal: status.signal });
+                    drain_until = Some(Instant::now() + DRAIN);
+                    continue;
+                },
+                bytes = stdout.read(), if room && stdout.is_open() => self.output(stdout.origin, &bytes).await,
+                bytes = stderr.read(), if room && stderr.is_open() => self.output(stderr.origin, &bytes).await,
+                () = sleep_until(wake), if wake.is_some() => {
+                    if drain_until.is_some_and(|until| Instant::now() >= until) {
+                        if swept.is_some() {
+                            break;
+                        }
+                        // Something that the agent left behind holds its pipes open: it goes now.
+                        swept = Some(self.process.sweep(Duration::ZERO).await);
+                        drain_until = Some(Instant::now() + DRAIN);
+                        continue;
+                    }
+                    if !room {
+                        self.conversation.driver().handle(Input::Stalled, begun.elapsed());
+                    }
+                    self.input(Input::Tick).await
+                },
+            };
+            self.carry_out(actions, &mut stdin, &mut outbox);
+        }
+
+        stdin.close();
+        let mut gone = match swept {
+            Some(swept) => swept,
+            None => self.process.sweep(self.swept_after).await,
+        };
+        gone.killed.retain(|remnant| remnant.pid != self.process.id());
+        let actions = self.conversation.finish(exit.unwrap_or_default(), &mut self.journal).await;
+        self.carry_out(actions, &mut stdin, &mut outbox);
+        if let Some(trouble) = self.journal.take_trouble() {
+            outbox.push_back(vec![Event::Notice { level: Level::Warn, text: trouble }]);
+        }
+        for batch in outbox {
+            let _ = events.send(batch).await;
+        }
+        Ended { conversation: self.conversation, journal: self.journal, swept: gone }
+    }
+
+    async fn input(&mut self, input: Input) -> Vec<Action> {
+        self.conversation.input(input, &mut self.journal).await
+    }
+
+    async fn output(&mut self, origin: Origin, bytes: &[u8]) -> Vec<Action> {
+        if bytes.is_empty() {
+            return vec![];
+        }
+        self.conversation.output(origin, bytes, &mut self.journal).await
+    }
+
+    /// Events are on the disk before anybody hears of them.
+    fn carry_out(&mut self, actions: Vec<Action>, stdin: &mut Stdin, outbox: &mut VecDeque<Vec<Event>>) {
+        let mut batch = Vec::new();
+        for action in actions {
+            match action {
+                Action::Emit(event) => batch.push(event),
+                Action::Write(bytes) => {
+                    self.journal.record_bytes(Kind::Stdin, &bytes);
+                    stdin.write(bytes);
+                }
+                Action::CloseStdin => stdin.close(),
+                // A process that is gone already needs no signal.
+                Action::Terminate => drop(self.process.terminate()),
+                Action::Kill => drop(self.process.kill()),
+                Action::Tell(_) => {}
+            }
+        }
+        if !batch.is_empty() {
+            self.journal.events(&batch);
+            outbox.push_back(batch);
+        }
+    }
+}
+
+async fn sleep_until(deadline: Option<Instant>) {
+    match deadline {
+        Some(deadline) => tokio::time::sleep_until(deadline).await,
+        None => std::future::pending().await,
+    }
+}
