@@ -46,6 +46,7 @@ impl SpawnError {
     }
 
     /// With the system's own words.
+    #[cfg(unix)]
     pub(super) fn because(order: &Order, kind: SpawnErrorKind, reason: &str, source: io::Error) -> Self {
         Self { source: Some(source), ..Self::new(order, kind, reason) }
     }
@@ -74,7 +75,7 @@ impl SpawnError {
     }
 }
 
-/// What is on the disk.
+/// What is on the disk, as far as it explains an error.
 #[derive(Clone, Copy)]
 struct Scene {
     workspace_is_folder: bool,
@@ -83,8 +84,10 @@ struct Scene {
 
 /// Gives the kind, and a reason where it can say more than the system does.
 fn classify(kind: io::ErrorKind, code: Option<i32>, scene: Scene) -> (SpawnErrorKind, Option<&'static str>) {
-    /// The same number on every Unix; on Windows, ERROR_BAD_FORMAT is 11 and ERROR_BAD_EXE_FORMAT 193.
+    /// ENOEXEC has one number on every Unix; on Windows it is `ERROR_BAD_FORMAT` or `ERROR_BAD_EXE_FORMAT`.
     const NO_EXECUTABLE_FORMAT: &[i32] = if cfg!(windows) { &[11, 193] } else { &[8] };
+    /// ENFILE and EMFILE, for which the standard library has no kind.
+    const NO_DESCRIPTORS: &[i32] = &[23, 24];
     match kind {
         io::ErrorKind::ArgumentListTooLong => {
             (SpawnErrorKind::ArgumentsTooLong, Some("arguments and environment are longer than the system takes"))
@@ -92,7 +95,7 @@ fn classify(kind: io::ErrorKind, code: Option<i32>, scene: Scene) -> (SpawnError
         io::ErrorKind::WouldBlock | io::ErrorKind::OutOfMemory | io::ErrorKind::QuotaExceeded => {
             (SpawnErrorKind::Resources, None)
         }
-        _ if cfg!(unix) && matches!(code, Some(23 | 24)) => (SpawnErrorKind::Resources, None),
+        _ if cfg!(unix) && code.is_some_and(|code| NO_DESCRIPTORS.contains(&code)) => (SpawnErrorKind::Resources, None),
         _ if !scene.workspace_is_folder => (SpawnErrorKind::Workspace, Some("the workspace is not a folder")),
         io::ErrorKind::NotFound if scene.program_is_file => (
             SpawnErrorKind::NotExecutable,
@@ -133,6 +136,21 @@ mod tests {
         for (error, workspace_is_folder, program_is_file, expected) in table {
             let scene = Scene { workspace_is_folder, program_is_file };
             assert_eq!(classify(error, None, scene).0, expected, "{error:?} {workspace_is_folder} {program_is_file}");
+        }
+    }
+    #[cfg(unix)]
+    #[test]
+    fn numbers_without_a_kind_are_known() {
+        use rustix::io::Errno;
+        let scene = Scene { workspace_is_folder: true, program_is_file: true };
+        for (code, expected) in [
+            (Errno::NOEXEC, SpawnErrorKind::NotExecutable),
+            (Errno::AGAIN, SpawnErrorKind::Resources),
+            (Errno::NFILE, SpawnErrorKind::Resources),
+            (Errno::MFILE, SpawnErrorKind::Resources),
+        ] {
+            let error = io::Error::from(code);
+            assert_eq!(classify(error.kind(), error.raw_os_error(), scene).0, expected, "{error}");
         }
     }
 }

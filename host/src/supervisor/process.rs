@@ -116,17 +116,17 @@ impl Process {
     }
 
     /// Asks the whole group to stop what it does (SIGINT).
-    pub fn interrupt(&self) -> io::Result<()> {
+    pub fn interrupt(&mut self) -> io::Result<()> {
         self.tree.signal(Signal::INT)
     }
 
     /// Asks the whole group to end (SIGTERM).
-    pub fn terminate(&self) -> io::Result<()> {
+    pub fn terminate(&mut self) -> io::Result<()> {
         self.tree.signal(Signal::TERM)
     }
 
     /// Ends the whole group (SIGKILL). What has left the group is for the sweep.
-    pub fn kill(&self) -> io::Result<()> {
+    pub fn kill(&mut self) -> io::Result<()> {
         self.tree.signal(Signal::KILL)
     }
 
@@ -138,8 +138,9 @@ impl Process {
         let deadline = Instant::now() + grace;
         let mut pause = Duration::from_millis(2);
         loop {
+            let ended = self.reap_agent();
             let left = deadline.saturating_duration_since(Instant::now());
-            if left.is_zero() || (self.reap_agent() && !self.remains().await) {
+            if left.is_zero() || (ended && !self.remains().await) {
                 break;
             }
             tokio::time::sleep(pause.min(left)).await;
@@ -159,7 +160,7 @@ impl Process {
     }
 
     /// Whether anything of the tree lives. The look is remembered, and helps the sweep.
-    pub async fn remains(&self) -> bool {
+    pub(super) async fn remains(&self) -> bool {
         let tree = Arc::clone(&self.tree);
         tokio::task::spawn_blocking(move || tree.remains()).await.unwrap_or(true)
     }

@@ -84,7 +84,7 @@ impl Door {
 #[derive(Debug)]
 pub(super) struct Tree {
     group: Option<Pid>,
-    /// Once the agent was waited for and its group is empty, the number may be another's.
+    /// Whether the agent was waited for.
     reaped: AtomicBool,
 }
 
@@ -123,15 +123,15 @@ impl Tree {
         let deadline = Instant::now() + limit;
         let mut swept = Swept::default();
         while self.remains() {
-            // A group of nobody but the zombie of its leader cannot be told from a living one; its end is tokio's.
-            self.signal(Signal::KILL).ok();
-            if !self.reaped.load(Ordering::Relaxed) {
-                return swept;
-            }
             if Instant::now() >= deadline {
                 return Swept { killed: Vec::new(), survivors: vec![remnant()] };
             }
+            self.signal(Signal::KILL).ok();
             swept.killed = vec![remnant()];
+            if !self.reaped.load(Ordering::Relaxed) {
+                // The agent's own zombie keeps the group until tokio takes its status, after this.
+                break;
+            }
             std::thread::sleep(Duration::from_millis(5));
         }
         swept

@@ -119,7 +119,8 @@ mod tests {
 
     /// Init, the user's shell, the host in the shell's session, the agent in its own; and `more`.
     fn table(more: &[Entry]) -> Vec<Entry> {
-        let mut table = vec![entry(1, 0, 1, 0), entry(40, 1, 40, 10), entry(HOST, 40, 40, 500), entry(100, HOST, 100, 1000)];
+        let mut table =
+            vec![entry(1, 0, 1, 0), entry(40, 1, 40, 10), entry(HOST, 40, 40, 500), entry(100, HOST, 100, 1000)];
         table.extend_from_slice(more);
         table
     }
@@ -159,7 +160,8 @@ mod tests {
 
     #[test]
     fn strangers_are_not_members() {
-        let strangers = [entry(60, 40, 40, 2000), entry(61, HOST, 40, 2000), entry(62, 1, 62, 2000), entry(2, 0, 0, 2000)];
+        let strangers =
+            [entry(60, 40, 40, 2000), entry(61, HOST, 40, 2000), entry(62, 1, 62, 2000), entry(2, 0, 0, 2000)];
         assert_eq!(members(&table(&strangers), &claim()), [100]);
     }
 

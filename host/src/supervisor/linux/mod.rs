@@ -42,7 +42,12 @@ impl Nest {
     /// Makes the cgroup, and notes the run: before the start, so that a host that dies in between is found out.
     pub(super) fn prepare(order: &Order) -> Result<Self, SpawnError> {
         let host = Identity::of(own_pid()).map_err(|error| {
-            SpawnError::because(order, SpawnErrorKind::Other, "/proc cannot be read, so it could not be supervised", error)
+            SpawnError::because(
+                order,
+                SpawnErrorKind::Other,
+                "/proc cannot be read, so it could not be supervised",
+                error,
+            )
         })?;
         let cgroup = if order.cgroup { Cgroup::create(&order.run) } else { None };
         let record = Record {
@@ -58,7 +63,12 @@ impl Nest {
         let nest = Self { record, markers: Markers::new(&order.run, host), cgroup, note };
         if let Some(note) = &nest.note {
             note.write(&nest.record).map_err(|error| {
-                SpawnError::because(order, SpawnErrorKind::Registry, "it cannot be noted in the folder of live runs", error)
+                SpawnError::because(
+                    order,
+                    SpawnErrorKind::Registry,
+                    "it cannot be noted in the folder of live runs",
+                    error,
+                )
             })?;
         }
         Ok(nest)

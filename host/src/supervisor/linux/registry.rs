@@ -110,7 +110,8 @@ fn fate(record: &Record, here: &Place, holder: Option<&Entry>) -> Fate {
 /// See [`super::super::reap_orphans`].
 pub(in super::super) fn reap_orphans(registry: &Path) -> Vec<Reaped> {
     let here = Place::here();
-    let mut files: Vec<PathBuf> = fs::read_dir(registry).into_iter().flatten().flatten().map(|item| item.path()).collect();
+    let mut files: Vec<PathBuf> =
+        fs::read_dir(registry).into_iter().flatten().flatten().map(|item| item.path()).collect();
     files.retain(|path| path.extension().is_some_and(|extension| extension == "json"));
     files.sort();
     files.iter().filter_map(|path| reap(path, &here)).collect()

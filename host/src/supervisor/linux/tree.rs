@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use rustix::io::Errno;
 use rustix::process::{Pid, Signal, kill_process_group};
 
 use super::super::{Containment, Remnant, Swept};
@@ -34,14 +35,16 @@ pub(in super::super) struct Tree {
     ours: bool,
     /// Whether the agent was waited for, so that its number no longer is its own.
     reaped: AtomicBool,
+    /// Whether a sweep found nothing left: from then on its numbers are anybody's.
+    gone: AtomicBool,
     /// The members at the last look. Those that have ended are dropped: their children have other parents by then.
     known: Mutex<HashSet<Identity>>,
 }
 
 impl Tree {
     pub(super) fn new(record: Record, markers: Markers, cgroup: Option<Cgroup>, note: Option<Note>) -> Self {
-        let (reaped, known) = (AtomicBool::new(false), Mutex::default());
-        Self { record, markers, cgroup, note, ours: true, reaped, known }
+        let (reaped, gone, known) = (AtomicBool::new(false), AtomicBool::new(false), Mutex::default());
+        Self { record, markers, cgroup, note, ours: true, reaped, gone, known }
     }
 
     pub(super) fn of_dead_host(record: &Record, cgroup: Option<Cgroup>, note: Note) -> Self {
@@ -78,7 +81,12 @@ impl Tree {
         // While the tree is whole, because a signal may be the end of those whose children it shows.
         let members = self.look();
         if !self.reaped.load(Ordering::Relaxed) {
-            return self.signal_group(signal);
+            let group = self.record.agent_pid.and_then(Pid::from_raw);
+            return match group.map_or(Ok(()), |group| kill_process_group(group, signal)) {
+                // Nobody is left to be signalled.
+                Err(Errno::SRCH) => Ok(()),
+                result => Ok(result?),
+            };
         }
         let in_group = members.iter().filter(|entry| Some(entry.session) == self.record.agent_pid);
         for target in in_group.filter_map(|entry| Target::open(entry.identity())) {
@@ -86,13 +94,6 @@ impl Tree {
             target.signal(signal).ok();
         }
         Ok(())
-    }
-
-    fn signal_group(&self, signal: Signal) -> io::Result<()> {
-        match self.record.agent_pid.and_then(Pid::from_raw) {
-            Some(group) => Ok(kill_process_group(group, signal)?),
-            None => Ok(()),
-        }
     }
 
     /// Whether anything of it lives.
@@ -107,26 +108,27 @@ impl Tree {
     pub(in super::super) fn sweep(&self, limit: Duration) -> Swept {
         let deadline = Instant::now() + limit;
         let mut found: BTreeMap<Identity, Remnant> = BTreeMap::new();
-        let mut empty_looks = if self.cgroup.is_some() { 1 } else { 0 };
+        let enough = if self.cgroup.is_some() { 1 } else { 2 };
+        let mut empty_looks = 0;
         loop {
             let living = self.look();
             if living.is_empty() && !self.cgroup.as_ref().is_some_and(Cgroup::populated) {
                 empty_looks += 1;
-                if empty_looks < 2 {
+                if empty_looks < enough {
                     continue;
                 }
                 self.dismiss();
                 return Swept { killed: found.into_values().collect(), survivors: Vec::new() };
             }
             if Instant::now() >= deadline {
-                let mut survivors = Vec::new();
-                for entry in living {
-                    let remnant = found.remove(&entry.identity()).unwrap_or_else(|| remnant(entry.pid));
-                    survivors.push(remnant);
+                let survive = |entry: &Entry| found.remove(&entry.identity()).unwrap_or_else(|| remnant(entry.pid));
+                let mut survivors: Vec<Remnant> = living.iter().map(survive).collect();
+                if survivors.is_empty() {
+                    survivors.push(Remnant { pid: 0, command: "[in the cgroup, unseen in the process table]".into() });
                 }
                 return Swept { killed: found.into_values().collect(), survivors };
             }
-            empty_looks = if self.cgroup.is_some() { 1 } else { 0 };
+            empty_looks = 0;
             let mut held = Vec::new();
             for target in living.iter().filter_map(|entry| Target::open(entry.identity())) {
                 let named = found.get(&target.identity()).cloned().unwrap_or_else(|| remnant(target.identity().pid));
@@ -148,6 +150,7 @@ impl Tree {
 
     /// Nothing is left, so nothing needs to be remembered.
     fn dismiss(&self) {
+        self.gone.store(true, Ordering::Relaxed);
         if let Some(cgroup) = &self.cgroup {
             cgroup.remove();
         }
@@ -164,6 +167,9 @@ impl Tree {
 
     /// The living members, by all that tells them.
     fn look(&self) -> Vec<Entry> {
+        if self.gone.load(Ordering::Relaxed) {
+            return Vec::new();
+        }
         // In this order: what is found out of the number of an entry after the table was read may at worst concern a
         // later process, which the start time then saves.
         let table = table::read();

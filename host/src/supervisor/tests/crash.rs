@@ -15,7 +15,8 @@ const CGROUP: &str = "WHARF_TEST_CGROUP";
 #[test]
 #[ignore = "a role that other tests start"]
 fn role() {
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().expect("a runtime");
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().expect("a runtime");
     match std::env::var(ROLE).as_deref() {
         Ok("host") => runtime.block_on(host()),
         Ok("subreaper") => runtime.block_on(subreaper()),

@@ -56,8 +56,10 @@ async fn expect_line(lines: &mut Lines<BufReader<ChildStdout>>, expected: &str) 
 
 /// The numbers of the processes that carry the token; zombies have no command line.
 fn carrying(token: &str) -> Vec<u32> {
-    let pids = fs::read_dir("/proc").expect("Linux").flatten().filter_map(|item| item.file_name().to_str()?.parse().ok());
-    pids.filter(|pid| fs::read_to_string(format!("/proc/{pid}/cmdline")).is_ok_and(|line| line.contains(token))).collect()
+    let pids =
+        fs::read_dir("/proc").expect("Linux").flatten().filter_map(|item| item.file_name().to_str()?.parse().ok());
+    pids.filter(|pid| fs::read_to_string(format!("/proc/{pid}/cmdline")).is_ok_and(|line| line.contains(token)))
+        .collect()
 }
 
 /// Waits for the thing itself.
@@ -73,9 +75,13 @@ fn wait_until(what: &str, limit: Duration, mut is_so: impl FnMut() -> bool) {
 fn wait_for_sleepers(token: &str, count: usize) {
     let sleeping = |pid: &u32| {
         let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-        line.ends_with(format!("sleep\0{token}\0").as_bytes()) && !line.starts_with(b"setsid") && !line.starts_with(b"env")
+        line.ends_with(format!("sleep\0{token}\0").as_bytes())
+            && !line.starts_with(b"setsid")
+            && !line.starts_with(b"env")
     };
-    wait_until("all sleepers are there", DEADLINE, || carrying(token).iter().filter(|pid| sleeping(pid)).count() == count);
+    wait_until("all sleepers are there", DEADLINE, || {
+        carrying(token).iter().filter(|pid| sleeping(pid)).count() == count
+    });
 }
 
 fn assert_none_left(token: &str) {
@@ -96,6 +102,7 @@ fn cgroup_folders(run: &str) -> usize {
 
 fn contains_folder(folder: &Path, name: &str) -> bool {
     fs::read_dir(folder).into_iter().flatten().flatten().any(|item| {
-        item.file_type().is_ok_and(|kind| kind.is_dir()) && (item.file_name() == name || contains_folder(&item.path(), name))
+        item.file_type().is_ok_and(|kind| kind.is_dir())
+            && (item.file_name() == name || contains_folder(&item.path(), name))
     })
 }

@@ -55,7 +55,9 @@ async fn stdin_is_a_pipe_or_empty() {
 
 #[tokio::test]
 async fn exits_and_signals_are_told_apart_and_can_be_asked_again() {
-    for (script, code, signal) in [("exit 0", Some(0), None), ("exit 77", Some(77), None), ("kill -9 $$", None, Some(9))] {
+    for (script, code, signal) in
+        [("exit 0", Some(0), None), ("exit 77", Some(77), None), ("kill -9 $$", None, Some(9))]
+    {
         let mut process = start(shell(script, "")).await;
         for _ in 0..2 {
             assert_eq!(process.wait().await, Exit { code, signal }, "{script}");
@@ -129,7 +131,7 @@ fn an_agent_outlives_the_thread_and_the_runtime_that_ordered_it() {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
         runtime.block_on(start(order))
     });
-    let process = thread.join().expect("it starts");
+    let mut process = thread.join().expect("it starts");
     wait_until("the agent is up", DEADLINE, || log() == "up\n");
     process.interrupt().expect("it runs");
     wait_until("the agent got a signal", DEADLINE, || log().lines().count() == 2);

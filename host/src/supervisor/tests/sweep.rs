@@ -167,7 +167,8 @@ async fn a_dropped_process_takes_its_tree_along() {
     for cgroup in [false, true] {
         let token = token();
         let folder = tempfile::tempdir().expect("a folder");
-        let order = Order { cgroup, registry: Some(folder.path().into()), ..shell("setsid sleep TOKEN & sleep TOKEN", &token) };
+        let order =
+            Order { cgroup, registry: Some(folder.path().into()), ..shell("setsid sleep TOKEN & sleep TOKEN", &token) };
         let run = order.run.clone();
         let process = start(order).await;
         wait_for_sleepers(&token, 2);
