@@ -114,7 +114,7 @@ mod tests {
     const AGENT: Identity = Identity { pid: 100, start: 1000 };
 
     fn entry(pid: i32, parent: i32, session: i32, start: u64) -> Entry {
-        Entry { pid, parent, session, start, living: true }
+        Entry { pid, parent, session, start, living: true, ending: false }
     }
 
     /// Init, the user's shell, the host in the shell's session, the agent in its own; and `more`.

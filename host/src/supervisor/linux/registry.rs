@@ -167,7 +167,7 @@ mod tests {
 
     #[test]
     fn only_the_runs_of_gone_hosts_are_reaped() {
-        let host = Entry { pid: 7, parent: 1, session: 7, start: 70, living: true };
+        let host = Entry { pid: 7, parent: 1, session: 7, start: 70, living: true, ending: false };
         let table = [
             (place("b", "n"), Some(host), Fate::Leave),
             (place("b", "n"), Some(Entry { living: false, ..host }), Fate::Reap),

@@ -29,6 +29,8 @@ pub(super) struct Entry {
     pub(super) start: u64,
     /// Not a zombie: something of it still runs.
     pub(super) living: bool,
+    /// On its way out, be it by itself or by a signal: it runs no more of its program.
+    pub(super) ending: bool,
 }
 
 impl Entry {
@@ -67,6 +69,9 @@ pub(super) fn command(pid: i32) -> String {
     words.chars().take(LIMIT).collect()
 }
 
+/// `PF_EXITING` among the kernel's flags of a process.
+const EXITING: u32 = 4;
+
 /// Reads `/proc/PID/stat`. The second field is the program's name in parentheses and may contain anything, further
 /// parentheses too, so the fields are counted from the last one.
 fn parse(stat: &[u8]) -> Option<Entry> {
@@ -80,12 +85,14 @@ fn parse(stat: &[u8]) -> Option<Entry> {
     let ended = matches!(field(3)?, "Z" | "X" | "x");
     // A process whose first thread has ended looks like a zombie while its other threads run on.
     let threads: u32 = field(20)?.parse().ok()?;
+    let flags: u32 = field(9)?.parse().ok()?;
     Some(Entry {
         pid,
         parent: field(4)?.parse().ok()?,
         session: field(6)?.parse().ok()?,
         start: field(22)?.parse().ok()?,
         living: !ended || threads > 1,
+        ending: flags & EXITING != 0 && threads <= 1,
     })
 }
 
@@ -93,24 +100,32 @@ fn parse(stat: &[u8]) -> Option<Entry> {
 mod tests {
     use super::*;
 
-    fn stat(name: &str, state: &str, threads: u32) -> String {
-        format!("4711 ({name}) {state} 10 11 12 0 -1 4194304 1 2 3 4 5 6 7 8 20 0 {threads} 0 987654 1 2 3\n")
+    fn stat(name: &str, state: &str, flags: u32, threads: u32) -> String {
+        format!("4711 ({name}) {state} 10 11 12 0 -1 {flags} 1 2 3 4 5 6 7 8 20 0 {threads} 0 987654 1 2 3\n")
     }
 
     #[test]
     fn names_may_contain_anything() {
         for name in ["sh", "a b", ")", "((", "x) Z 1 1 1 (y", "\u{e9}\n"] {
-            let expected = Entry { pid: 4711, parent: 10, session: 12, start: 987_654, living: true };
-            assert_eq!(parse(stat(name, "S", 1).as_bytes()), Some(expected), "{name:?}");
+            let expected = Entry { pid: 4711, parent: 10, session: 12, start: 987_654, living: true, ending: false };
+            assert_eq!(parse(stat(name, "S", 4_194_304, 1).as_bytes()), Some(expected), "{name:?}");
         }
     }
 
     #[test]
     fn a_zombie_with_threads_lives() {
-        let table = [("R", 1, true), ("T", 1, true), ("Z", 1, false), ("Z", 0, false), ("X", 1, false), ("Z", 3, true)];
-        for (state, threads, living) in table {
-            let entry = parse(stat("sh", state, threads).as_bytes()).expect("well formed");
-            assert_eq!(entry.living, living, "{state} {threads}");
+        let table = [
+            ("R", 0, 1, true, false),
+            ("R", 4_194_308, 1, true, true),
+            ("R", 4, 2, true, false),
+            ("T", 0, 1, true, false),
+            ("Z", 4, 1, false, true),
+            ("X", 4, 0, false, true),
+            ("Z", 4, 3, true, false),
+        ];
+        for (state, flags, threads, living, ending) in table {
+            let entry = parse(stat("sh", state, flags, threads).as_bytes()).expect("well formed");
+            assert_eq!((entry.living, entry.ending), (living, ending), "{state} {flags} {threads}");
         }
     }
 

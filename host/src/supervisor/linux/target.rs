@@ -7,12 +7,12 @@ use std::time::Duration;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, WaitOptions, kill_process, pidfd_open, pidfd_send_signal, waitpid};
 
-use super::table::Identity;
+use super::table::{Entry, Identity};
 
 /// A process that was there, under its own number, when it was opened.
 #[derive(Debug)]
 pub(super) struct Target {
-    identity: Identity,
+    entry: Entry,
     /// Absent where the kernel has no such descriptors (before 5.3, some sandboxes) or we have too many of them.
     handle: Option<OwnedFd>,
 }
@@ -26,11 +26,13 @@ impl Target {
             Err(rustix::io::Errno::SRCH) => return None,
             Err(_) => None,
         };
-        (Identity::of(identity.pid).ok()? == identity).then_some(Self { identity, handle })
+        let entry = Entry::of(identity.pid).ok()?;
+        (entry.identity() == identity).then_some(Self { entry, handle })
     }
 
-    pub(super) fn identity(&self) -> Identity {
-        self.identity
+    /// As it was when it was opened.
+    pub(super) fn entry(&self) -> &Entry {
+        &self.entry
     }
 
     /// Sends a signal. Without a descriptor, the start time is compared once more, right before.
@@ -38,8 +40,8 @@ impl Target {
         let gone = || io::Error::from(rustix::io::Errno::SRCH);
         match &self.handle {
             Some(handle) => Ok(pidfd_send_signal(handle, signal)?),
-            None if Identity::of(self.identity.pid)? == self.identity => {
-                Ok(kill_process(Pid::from_raw(self.identity.pid).ok_or_else(gone)?, signal)?)
+            None if Identity::of(self.entry.pid)? == self.entry.identity() => {
+                Ok(kill_process(Pid::from_raw(self.entry.pid).ok_or_else(gone)?, signal)?)
             }
             None => Err(gone()),
         }
@@ -82,11 +84,11 @@ mod tests {
     #[test]
     fn a_stranger_with_a_recycled_number_is_left_alone() {
         let mut stranger = sleeper();
-        let mut mistaken = identity(&stranger);
+        let mut mistaken = Entry::of(identity(&stranger).pid).expect("it runs");
         mistaken.start -= 1;
-        assert!(Target::open(mistaken).is_none());
+        assert!(Target::open(mistaken.identity()).is_none());
         // The same where there are no descriptors, with the mix-up after the opening.
-        let target = Target { identity: mistaken, handle: None };
+        let target = Target { entry: mistaken, handle: None };
         assert!(target.signal(Signal::KILL).is_err());
         assert_eq!(stranger.try_wait().expect("our child"), None, "it lives");
         stranger.kill().expect("our child");

@@ -130,10 +130,12 @@ impl Tree {
             }
             empty_looks = 0;
             let mut held = Vec::new();
-            for target in living.iter().filter_map(|entry| Target::open(entry.identity())) {
-                let named = found.get(&target.identity()).cloned().unwrap_or_else(|| remnant(target.identity().pid));
-                if target.signal(Signal::KILL).is_ok() {
-                    found.insert(target.identity(), named);
+            for entry in &living {
+                // Described before it is opened: one that was not ending then still had a command line.
+                let named = found.get(&entry.identity()).cloned().unwrap_or_else(|| remnant(entry.pid));
+                let Some(target) = Target::open(entry.identity()) else { continue };
+                if target.signal(Signal::KILL).is_ok() && !target.entry().ending {
+                    found.insert(entry.identity(), named);
                 }
                 if held.len() < HELD {
                     held.push(target);
