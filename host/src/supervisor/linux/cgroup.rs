@@ -1,0 +1,161 @@
+//! A cgroup (version 2) for each run, where the system lets us make one.
+//!
+//! Nothing that an agent starts leaves its cgroup by itself, whatever it does to its session or environment. Where
+//! none can be made (version 1 only, not delegated, read-only), runs go without.
+
+use std::collections::HashSet;
+use std::fs::{self, File};
+use std::io;
+use std::path::{Component, Path, PathBuf};
+
+/// What every cgroup of ours is called, before the run's id.
+const PREFIX: &str = "wharf-";
+
+/// A cgroup that holds the processes of one run.
+#[derive(Debug)]
+pub(super) struct Cgroup {
+    path: PathBuf,
+}
+
+impl Cgroup {
+    /// Makes one below the cgroup that this process is in.
+    pub(super) fn create(run: &str) -> Option<Self> {
+        let mounts = fs::read_to_string("/proc/self/mountinfo").ok()?;
+        let own = fs::read_to_string("/proc/self/cgroup").ok()?;
+        let path = locate(&mounts, &own)?.join(format!("{PREFIX}{run}"));
+        fs::create_dir(&path).ok()?;
+        Some(Self { path })
+    }
+
+    /// The one that a dead host has noted. The name is checked: the note is a file that anybody may have written.
+    pub(super) fn of_dead_host(path: &Path, run: &str) -> Option<Self> {
+        let named = path.file_name().is_some_and(|name| name == format!("{PREFIX}{run}").as_str());
+        (named && path.join("cgroup.procs").is_file()).then(|| Self { path: path.to_owned() })
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The file through which a process enters, by writing "0" to it.
+    pub(super) fn door(&self) -> io::Result<File> {
+        File::options().write(true).open(self.path.join("cgroup.procs"))
+    }
+
+    /// Whether `pid` is in it. Asked of a child that was not waited for yet, it holds even if that has ended already.
+    pub(super) fn holds(&self, pid: i32) -> bool {
+        let (Ok(text), Some(name)) = (fs::read_to_string(format!("/proc/{pid}/cgroup")), self.path.file_name()) else {
+            return false;
+        };
+        own_path(&text).is_some_and(|path| Path::new(path).components().any(|part| part.as_os_str() == name))
+    }
+
+    /// The processes in it and in the cgroups that they made below it.
+    pub(super) fn pids(&self) -> HashSet<i32> {
+        let mut pids = HashSet::new();
+        each(&self.path, &mut |folder| {
+            let text = fs::read_to_string(folder.join("cgroup.procs")).unwrap_or_default();
+            pids.extend(text.lines().filter_map(|line| line.parse::<i32>().ok()));
+        });
+        pids
+    }
+
+    /// Whether anything lives in it.
+    pub(super) fn populated(&self) -> bool {
+        let events = fs::read_to_string(self.path.join("cgroup.events")).unwrap_or_default();
+        events.lines().any(|line| line == "populated 1")
+    }
+
+    /// Kills all that is in it at once. Kernels before 5.14 cannot; there the members are killed one by one.
+    pub(super) fn kill(&self) {
+        // Nothing is lost when it fails: the sweep looks again.
+        fs::write(self.path.join("cgroup.kill"), "1").ok();
+    }
+
+    /// Removes it. One that is not empty stays.
+    pub(super) fn remove(&self) {
+        each(&self.path, &mut |folder| {
+            fs::remove_dir(folder).ok();
+        });
+    }
+}
+
+/// Visits a folder's folders and then itself.
+fn each(folder: &Path, visit: &mut dyn FnMut(&Path)) {
+    for item in fs::read_dir(folder).into_iter().flatten().flatten() {
+        if item.file_type().is_ok_and(|kind| kind.is_dir()) {
+            each(&item.path(), visit);
+        }
+    }
+    visit(folder);
+}
+
+/// The path of the version 2 hierarchy in `/proc/PID/cgroup`.
+fn own_path(cgroup: &str) -> Option<&str> {
+    cgroup.lines().find_map(|line| line.strip_prefix("0::"))
+}
+
+/// The folder of the cgroup that `cgroup` (of `/proc/self/cgroup`) names, within the mounts of `mountinfo`.
+fn locate(mountinfo: &str, cgroup: &str) -> Option<PathBuf> {
+    let own = Path::new(own_path(cgroup)?);
+    // "/../.." is how a cgroup outside of our namespace looks.
+    if own.components().any(|part| part == Component::ParentDir) {
+        return None;
+    }
+    mountinfo.lines().find_map(|line| {
+        let (mount, kind) = line.split_once(" - ")?;
+        if kind.split(' ').next()? != "cgroup2" {
+            return None;
+        }
+        let mut fields = mount.split(' ').skip(3);
+        let (root, point) = (fields.next()?, fields.next()?);
+        Some(Path::new(&unescape(point)).join(own.strip_prefix(unescape(root)).ok()?))
+    })
+}
+
+/// Blanks, tabs, newlines and backslashes are written in octal.
+fn unescape(text: &str) -> String {
+    text.replace("\\040", " ").replace("\\011", "\t").replace("\\012", "\n").replace("\\134", "\\")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_own_cgroup_is_found_below_its_mount() {
+        let pure = "30 23 0:26 / /sys/fs/cgroup rw,nosuid shared:9 - cgroup2 cgroup2 rw,nsdelegate\n";
+        let hybrid = "31 23 0:28 / /sys/fs/cgroup rw - tmpfs tmpfs rw\n\
+                      32 31 0:29 / /sys/fs/cgroup/cpu rw - cgroup cgroup rw,cpu\n\
+                      41 31 0:38 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw\n";
+        let bound = "30 23 0:26 /docker/abc /sys/fs/cgroup ro - cgroup2 cgroup rw\n";
+        let blank = "30 23 0:26 / /mnt/my\\040groups rw - cgroup2 none rw\n";
+        let table = [
+            (pure, "0::/user.slice/a.scope\n", Some("/sys/fs/cgroup/user.slice/a.scope")),
+            (pure, "0::/\n", Some("/sys/fs/cgroup")),
+            (hybrid, "4:memory:/x\n0::/\n", Some("/sys/fs/cgroup/unified")),
+            (hybrid, "4:memory:/x\n", None),
+            (bound, "0::/docker/abc/inner\n", Some("/sys/fs/cgroup/inner")),
+            (bound, "0::/elsewhere\n", None),
+            (blank, "0::/a\n", Some("/mnt/my groups/a")),
+            (pure, "0::/../..\n", None),
+            ("", "0::/\n", None),
+            ("garbage\n - cgroup2\n", "0::/\n", None),
+        ];
+        for (mounts, own, expected) in table {
+            assert_eq!(locate(mounts, own), expected.map(PathBuf::from), "{own:?} in {mounts:?}");
+        }
+    }
+
+    #[test]
+    fn a_note_may_name_only_the_runs_own_cgroup() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("wharf-a");
+        fs::create_dir(&path).expect("made");
+        assert!(Cgroup::of_dead_host(&path, "a").is_none(), "not a cgroup");
+        fs::write(path.join("cgroup.procs"), "").expect("written");
+        assert!(Cgroup::of_dead_host(&path, "a").is_some());
+        assert!(Cgroup::of_dead_host(&path, "b").is_none());
+        assert!(Cgroup::of_dead_host(Path::new("/"), "a").is_none());
+    }
+}
