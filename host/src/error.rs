@@ -39,6 +39,11 @@ impl Error {
         Error::new(ErrorKind::InvalidInput, message)
     }
 
+    /// The runtime cannot be used.
+    pub fn runtime(message: impl Into<String>) -> Error {
+        Error::new(ErrorKind::Runtime, message)
+    }
+
     pub(crate) fn adapter(message: impl Into<String>) -> Error {
         Error::new(ErrorKind::Adapter, message)
     }

@@ -288,3 +288,44 @@ impl Player {
         Replayed { events: self.events, written: self.written, torn: false }
     }
 }
+
+/// What a recording has of the agent's own output.
+#[derive(Debug, Clone, Default)]
+pub struct Streams {
+    /// What it wrote to stdout.
+    pub stdout: Vec<u8>,
+    /// What it wrote to stderr.
+    pub stderr: Vec<u8>,
+    /// How it ended.
+    pub exit: Exit,
+}
+
+/// The agent's own output, out of a recording.
+pub fn streams(path: &Path) -> Result<Streams> {
+    let mut streams = Streams::default();
+    for record in RecordingReader::open(path).map_err(|why| Error::invalid(why.to_string()))? {
+        let record = record.map_err(|why| Error::invalid(why.to_string()))?;
+        match record.kind {
+            Kind::Stdout => streams.stdout.extend(record.payload),
+            Kind::Stderr => streams.stderr.extend(record.payload),
+            Kind::Exit => streams.exit = serde_json::from_slice(&record.payload).unwrap_or_default(),
+            _ => {}
+        }
+    }
+    Ok(streams)
+}
+
+/// Bytes without what tells who made them: the workspace, the home, the user's name.
+pub fn anonymous(bytes: &[u8], workspace: &Path) -> Vec<u8> {
+    let mut text = String::from_utf8_lossy(bytes).into_owned();
+    let home = std::env::var("HOME").unwrap_or_default();
+    let user = std::env::var("USER").unwrap_or_default();
+    let workspace = workspace.to_string_lossy();
+    for (private, public) in [(workspace.as_ref(), "/workspace"), (home.as_str(), "/home/user"), (user.as_str(), "user")] {
+        // What is too short stands in other words too.
+        if private.len() > 3 {
+            text = text.replace(private, public);
+        }
+    }
+    text.into_bytes()
+}
