@@ -20,6 +20,7 @@ fn role() {
     match std::env::var(ROLE).as_deref() {
         Ok("host") => runtime.block_on(host()),
         Ok("subreaper") => runtime.block_on(subreaper()),
+        Ok("interrupter") => runtime.block_on(interrupter()),
         _ => {}
     }
 }
@@ -192,6 +193,24 @@ async fn subreaper() {
         result.expect("it ran");
     }
     assert_eq!(children(), [0; 0]);
+}
+
+#[test]
+fn with_a_handler_for_ctrl_c() {
+    let output = in_role("interrupter").output().expect("this very program");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+}
+
+/// Where SIGINT is ignored, as in the background of a script, agents ignore it too; a host that handles it changes that.
+async fn interrupter() {
+    use tokio::signal::unix::{SignalKind, signal};
+    let _handled = signal(SignalKind::interrupt()).expect("Unix");
+    let mut process = start(shell("trap 'echo got; exit 4' INT; echo up; read end; read end", "")).await;
+    let mut lines = lines(&mut process);
+    expect_line(&mut lines, "up").await;
+    process.interrupt().expect("it runs");
+    expect_line(&mut lines, "got").await;
+    assert_eq!(process.wait().await.code, Some(4));
 }
 
 fn start_time(pid: u32) -> u64 {
