@@ -15,7 +15,7 @@ use super::{Containment, Exit, Order, SpawnError, SpawnErrorKind, Swept, spawner
 /// How long a sweep goes on killing before it reports survivors.
 const SWEEP_LIMIT: Duration = Duration::from_secs(5);
 /// The same for a process that is dropped unswept, whose dropper is made to wait.
-const DROP_LIMIT: Duration = Duration::from_millis(500);
+const DROP_LIMIT: Duration = Duration::from_secs(2);
 
 /// An agent, running or ended, and its tree.
 ///
@@ -115,7 +115,8 @@ impl Process {
         }
     }
 
-    /// Asks the whole group to stop what it does (SIGINT).
+    /// Asks the whole group to stop what it does (SIGINT). A program that was started with SIGINT ignored, as scripts
+    /// start what they put into the background, hands that on to its agents unless it has a handler for it.
     pub fn interrupt(&mut self) -> io::Result<()> {
         self.tree.signal(Signal::INT)
     }

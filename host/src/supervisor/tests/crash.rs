@@ -1,7 +1,7 @@
 //! What needs a process of its own: the host that is killed, and the host that is the subreaper. The test binary is
 //! started again in that role.
 
-use std::process::{Child, Command, Stdio};
+use std::process::Stdio;
 
 use super::*;
 use crate::supervisor::{Reaped, become_subreaper, reap_orphans};
@@ -20,6 +20,7 @@ fn role() {
     match std::env::var(ROLE).as_deref() {
         Ok("host") => runtime.block_on(host()),
         Ok("subreaper") => runtime.block_on(subreaper()),
+        Ok("interrupter") => runtime.block_on(interrupter()),
         _ => {}
     }
 }
@@ -46,15 +47,11 @@ async fn host() {
 }
 
 /// A registry, and a host with an agent that runs `script` with `sleepers` processes.
-fn start_host(script: &str, token: &str, sleepers: usize, cgroup: bool) -> (tempfile::TempDir, Child) {
+fn start_host(script: &str, token: &str, sleepers: usize, cgroup: bool) -> (tempfile::TempDir, Own) {
     let registry = tempfile::tempdir().expect("a folder");
-    let host = in_role("host")
-        .env(SCRIPT, script.replace("TOKEN", token))
-        .env(REGISTRY, registry.path())
-        .env(CGROUP, cgroup.to_string())
-        .stdout(Stdio::null())
-        .spawn()
-        .expect("this very program");
+    let mut command = in_role("host");
+    command.env(SCRIPT, script.replace("TOKEN", token)).env(REGISTRY, registry.path()).env(CGROUP, cgroup.to_string());
+    let host = Own::spawn(command.stdout(Stdio::null()));
     wait_for_sleepers(token, sleepers);
     let noted = || {
         let run = sole_note(registry.path())?;
@@ -76,7 +73,7 @@ fn the_agent_goes_when_its_host_is_killed() {
     let (registry, mut host) = start_host("exec sleep TOKEN", &token, 1, false);
     assert_eq!(reap_orphans(registry.path()), [], "the host lives");
     assert_eq!(carrying(&token).len(), 1, "and so does its agent");
-    host.kill().expect("our child");
+    host.kill();
     wait_until("the agent is gone", Duration::from_secs(1), || carrying(&token).is_empty());
     // Its threads may take a moment to end. Then the host is a zombie, which is as dead as it gets.
     let mut reaped = Vec::new();
@@ -85,7 +82,6 @@ fn the_agent_goes_when_its_host_is_killed() {
         !reaped.is_empty()
     });
     assert_eq!(reaped[0].swept.killed, []);
-    host.wait().expect("our child");
     assert_eq!(fs::read_dir(registry.path()).expect("there").count(), 0);
 }
 
@@ -99,11 +95,10 @@ fn what_outlives_a_killed_host_is_reaped_by_the_next_once() {
     for cgroup in [false, true] {
         for (what, script, sleepers) in table {
             let token = token();
-            let (registry, mut host) = start_host(script, &token, sleepers, cgroup);
+            let (registry, host) = start_host(script, &token, sleepers, cgroup);
             let run = sole_note(registry.path()).expect("noted");
             let run = run.file_stem().expect("a name").to_string_lossy().into_owned();
-            host.kill().expect("our child");
-            host.wait().expect("our child");
+            drop(host);
             let reaped: Vec<Reaped> = std::thread::scope(|scope| {
                 let hosts: Vec<_> = (0..4).map(|_| scope.spawn(|| reap_orphans(registry.path()))).collect();
                 hosts.into_iter().flat_map(|host| host.join().expect("no panic")).collect()
@@ -123,24 +118,21 @@ fn what_outlives_a_killed_host_is_reaped_by_the_next_once() {
 #[test]
 fn a_stranger_under_the_number_of_a_dead_hosts_agent_is_left_alone() {
     let token = token();
-    let (registry, mut host) = start_host("exec sleep TOKEN", &token, 1, false);
-    host.kill().expect("our child");
-    host.wait().expect("our child");
+    let (registry, host) = start_host("exec sleep TOKEN", &token, 1, false);
+    drop(host);
     wait_until("the agent is gone", DEADLINE, || carrying(&token).is_empty());
-    let mut stranger = Command::new("setsid").args(["sleep", &token]).spawn().expect("it starts");
+    let mut stranger = Own::spawn(Command::new("setsid").args(["sleep", &token]));
     wait_for_sleepers(&token, 1);
     let note = sole_note(registry.path()).expect("noted");
     let mut record: serde_json::Value = serde_json::from_slice(&fs::read(&note).expect("there")).expect("whole");
-    record["agent_pid"] = stranger.id().into();
+    record["agent_pid"] = stranger.0.id().into();
     // Whatever the clock said: a tick is long enough for all of the above.
-    record["agent_start"] = (start_time(stranger.id()) - 1).into();
+    record["agent_start"] = (start_time(stranger.0.id()) - 1).into();
     fs::write(&note, record.to_string()).expect("written");
     let reaped = reap_orphans(registry.path());
     assert_eq!(reaped.len(), 1);
     assert_eq!(reaped[0].swept.killed, []);
-    assert_eq!(stranger.try_wait().expect("our child"), None, "it lives");
-    stranger.kill().expect("our child");
-    stranger.wait().expect("our child");
+    assert!(stranger.lives());
 }
 
 #[test]
@@ -192,6 +184,24 @@ async fn subreaper() {
         result.expect("it ran");
     }
     assert_eq!(children(), [0; 0]);
+}
+
+#[test]
+fn with_a_handler_for_ctrl_c() {
+    let output = in_role("interrupter").output().expect("this very program");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+}
+
+/// Where SIGINT is ignored, as in the background of a script, agents ignore it too; a host that handles it changes that.
+async fn interrupter() {
+    use tokio::signal::unix::{SignalKind, signal};
+    let _handled = signal(SignalKind::interrupt()).expect("Unix");
+    let mut process = start(shell("trap 'echo got; exit 4' INT; echo up; read end; read end", "")).await;
+    let mut lines = lines(&mut process);
+    expect_line(&mut lines, "up").await;
+    process.interrupt().expect("it runs");
+    expect_line(&mut lines, "got").await;
+    assert_eq!(process.wait().await.code, Some(4));
 }
 
 fn start_time(pid: u32) -> u64 {

@@ -7,6 +7,7 @@ mod sweep;
 
 use std::fs;
 use std::path::Path;
+use std::process::{Child, Command};
 use std::time::{Duration, Instant};
 
 use tokio::io::{AsyncBufReadExt, BufReader, Lines};
@@ -38,6 +39,31 @@ fn shell(script: &str, token: &str) -> Order {
         run: run_id(),
         registry: None,
         cgroup: false,
+    }
+}
+
+/// A child of the test's own, which does not outlive a test that fails.
+struct Own(Child);
+
+impl Own {
+    fn spawn(command: &mut Command) -> Self {
+        Self(command.spawn().expect("it starts"))
+    }
+
+    fn lives(&mut self) -> bool {
+        self.0.try_wait().expect("still ours to wait for").is_none()
+    }
+
+    fn kill(&mut self) {
+        self.0.kill().expect("ours");
+    }
+}
+
+impl Drop for Own {
+    fn drop(&mut self) {
+        // One that has ended already is as well.
+        self.0.kill().ok();
+        self.0.wait().ok();
     }
 }
 

@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use super::*;
-use crate::supervisor::{Containment, Exit, SpawnErrorKind};
+use crate::supervisor::{Containment, Exit, SpawnErrorKind, spawner};
 
 #[tokio::test]
 async fn the_environment_is_what_was_ordered_and_the_markers() {
@@ -123,19 +123,44 @@ async fn a_live_run_is_noted_until_it_is_swept() {
 #[test]
 fn an_agent_outlives_the_thread_and_the_runtime_that_ordered_it() {
     let folder = tempfile::tempdir().expect("a folder");
-    let token = token();
-    let script = "trap 'echo term >>log' TERM; trap 'echo int >>log; exit' INT; echo up >>log; while :; do sleep TOKEN & wait; done";
-    let order = Order { workspace: folder.path().into(), ..shell(script, &token) };
+    let script = "trap 'echo term >>log' TERM; echo up >>log; read end; echo end >>log";
+    let order = Order { workspace: folder.path().into(), ..shell(script, "") };
     let log = || fs::read_to_string(folder.path().join("log")).unwrap_or_default();
     let thread = std::thread::spawn(move || {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
         runtime.block_on(start(order))
     });
     let mut process = thread.join().expect("it starts");
-    wait_until("the agent is up", DEADLINE, || log() == "up\n");
-    process.interrupt().expect("it runs");
-    wait_until("the agent got a signal", DEADLINE, || log().lines().count() == 2);
-    assert_eq!(log(), "up\nint\n", "SIGTERM is for when the host dies, not a thread of it");
-    drop(process);
+    wait_until("the agent is up", DEADLINE, || log().starts_with("up\n"));
+    drop(process.take_stdin());
+    wait_until("the agent goes on", DEADLINE, || log().ends_with("end\n"));
+    assert_eq!(log(), "up\nend\n", "SIGTERM is for when the host dies, not a thread of it");
+}
+
+#[tokio::test]
+async fn an_agent_that_nobody_waits_to_see_started_does_not_stay() {
+    let token = token();
+    let mut ordered = Box::pin(Process::spawn(shell("setsid sleep TOKEN & sleep TOKEN", &token)));
+    tokio::select! {
+        biased;
+        _ = &mut ordered => panic!("a thread cannot answer before it was asked"),
+        () = std::future::ready(()) => {}
+    }
+    drop(ordered);
+    // Agents are started one after the other, so once this one is up the other has come and gone.
+    start(shell("", "")).await.wait().await;
     assert_none_left(&token);
+}
+
+#[tokio::test]
+async fn a_panic_at_the_start_of_one_agent_harms_no_other() {
+    let token = token();
+    let mut process = start(shell("trap 'echo got' TERM; echo up; read end; echo end", &token)).await;
+    let mut lines = lines(&mut process);
+    expect_line(&mut lines, "up").await;
+    let panicked = spawner::on_thread(|| -> () { panic!("as a runtime does that is shutting down") }).await;
+    assert!(panicked.is_err());
+    start(shell("", "")).await.wait().await;
+    drop(process.take_stdin());
+    expect_line(&mut lines, "end").await;
 }

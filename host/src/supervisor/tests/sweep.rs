@@ -1,7 +1,5 @@
 //! Ending: whatever the agent has started, wherever that went.
 
-use std::process::Command;
-
 use super::*;
 use crate::supervisor::{Containment, Swept};
 
@@ -148,18 +146,16 @@ async fn sweeping_one_run_leaves_others_and_children_of_the_program_alone() {
     let (mine, other, own) = (token(), token(), token());
     let mut swept = start(shell("setsid sleep TOKEN & read end", &mine)).await;
     let mut spared = start(shell("setsid sleep TOKEN & read end", &other)).await;
-    let mut child = Command::new("setsid").args(["sleep", &own]).spawn().expect("a child of the program's own");
+    let mut child = Own::spawn(Command::new("setsid").args(["sleep", &own]));
     for token in [&mine, &other, &own] {
         wait_for_sleepers(token, 1);
     }
     assert_eq!(leave_and_sweep(&mut swept).await.killed.len(), 1);
     assert_none_left(&mine);
     wait_for_sleepers(&other, 1);
-    assert_eq!(child.try_wait().expect("still ours to wait for"), None);
+    assert!(child.lives());
     assert_eq!(leave_and_sweep(&mut spared).await.killed.len(), 1);
     assert_none_left(&other);
-    child.kill().expect("ours");
-    child.wait().expect("ours");
 }
 
 #[tokio::test]
