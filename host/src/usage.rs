@@ -91,7 +91,8 @@ fn combine(a: &Usage, b: &Usage, of: impl Fn(Option<u64>, Option<u64>) -> Option
     }
 }
 
-fn add(a: &Usage, b: &Usage) -> Usage {
+/// The sum; what neither knows stays unknown.
+pub(crate) fn add(a: &Usage, b: &Usage) -> Usage {
     let mut sum = combine(a, b, |a, b| match (a, b) {
         (Some(a), Some(b)) => Some(a.saturating_add(b)),
         (one, other) => one.or(other),
@@ -99,6 +100,8 @@ fn add(a: &Usage, b: &Usage) -> Usage {
     for (name, figure) in &b.units {
         *sum.units.entry(name.clone()).or_insert(0.0) += figure;
     }
+    // JSON has no infinity: a sum beyond what it can say is unknown.
+    sum.units.retain(|_, figure| figure.is_finite());
     sum
 }
 

@@ -1,0 +1,83 @@
+//! What the adapters did not know, counted by the versions of the adapter and of its runtime.
+
+use rusqlite::params;
+use serde::Serialize;
+
+use super::{Sessions, integer};
+use crate::error::Result;
+use crate::event::Drift;
+
+/// No run says as much; it keeps the sums within `SQLite`'s integers.
+const MOST_AT_ONCE: u64 = 1 << 40;
+
+/// What an adapter did not know of one version of its runtime.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct DriftRow {
+    /// The adapter.
+    pub adapter: String,
+    /// Its version.
+    pub adapter_version: String,
+    /// The runtime's version, where it is known.
+    pub runtime_version: Option<String>,
+    /// What it did not know, over all turns.
+    pub drift: Drift,
+}
+
+impl Sessions {
+    /// Adds what an adapter did not know in a turn.
+    pub fn count_drift(
+        &self,
+        adapter: &str,
+        adapter_version: &str,
+        runtime_version: Option<&str>,
+        drift: &Drift,
+    ) -> Result<()> {
+        if drift.is_empty() {
+            return Ok(());
+        }
+        self.change("count drift beside", |transaction| {
+            let mut add = transaction.prepare(
+                "INSERT INTO drift (adapter, adapter_version, runtime_version, native, count) VALUES (?1, ?2, ?3, ?4, ?5)
+                ON CONFLICT DO UPDATE SET count = count + excluded.count",
+            )?;
+            let unknown = drift.unknown.iter().map(|(native, count)| (Some(native), *count));
+            for (native, count) in unknown.chain([(None, drift.malformed)]).filter(|(_, count)| *count > 0) {
+                let count = integer(count.min(MOST_AT_ONCE));
+                add.execute(params![adapter, adapter_version, runtime_version, native, count])?;
+            }
+            Ok(())
+        })
+    }
+
+    /// What an adapter did not know, by version; the latest version that drifted comes last.
+    pub fn drift(&self, adapter: &str) -> Result<Vec<DriftRow>> {
+        type Line = (String, Option<String>, Option<String>, i64);
+        let lines: Vec<Line> = self.read(|connection| {
+            let mut statement = connection.prepare(
+                "SELECT adapter_version, runtime_version, native, count FROM drift WHERE adapter = ?1
+                ORDER BY min(number) OVER (PARTITION BY adapter_version, runtime_version), native",
+            )?;
+            let line = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?));
+            statement.query_map([adapter], line)?.collect()
+        })?;
+        let mut rows: Vec<DriftRow> = Vec::new();
+        for (adapter_version, runtime_version, native, count) in lines {
+            let same =
+                |row: &&mut DriftRow| row.adapter_version == adapter_version && row.runtime_version == runtime_version;
+            let row = match rows.last_mut().filter(same) {
+                Some(row) => row,
+                None => rows.push_mut(DriftRow {
+                    adapter: adapter.to_owned(),
+                    adapter_version,
+                    runtime_version,
+                    drift: Drift::default(),
+                }),
+            };
+            match native {
+                Some(native) => drop(row.drift.unknown.insert(native, count.unsigned_abs())),
+                None => row.drift.malformed = count.unsigned_abs(),
+            }
+        }
+        Ok(rows)
+    }
+}
