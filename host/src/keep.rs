@@ -3,7 +3,6 @@
 use crate::config::RecordingConfig;
 use crate::error::{Error, Result};
 use crate::event::{Event, Report};
-use crate::receipt::{Adapter, Digests, Program, Receipt};
 use crate::recording::{Kind, RecordingWriter};
 use crate::replay::{EndNote, LaunchRecord, NoteRecord};
 use crate::resolved::Resolved;
@@ -68,24 +67,7 @@ impl Keeper {
         let session_usage = driver.session_usage();
         let (recording, events) = journal.close();
 
-        if let (Some(folder), Some(recording)) = (&self.folder, recording) {
-            let receipt = Receipt {
-                run: self.run.clone(),
-                adapter: Adapter {
-                    id: launch.adapter.id.clone(),
-                    version: launch.adapter.version.clone(),
-                    digest: launch.adapter.digest.clone(),
-                },
-                program: Program {
-                    path: launch.binary.program.clone(),
-                    version: launch.binary.version.clone(),
-                    digest: resolved.program_digest.clone(),
-                },
-                recording: Digests { bytes: recording.bytes, sha256: recording.sha256, dropped: recording.dropped },
-                report: report.clone(),
-            };
-            let _ = (receipt, folder, events.count, events.sha256, self.started);
-        }
+        let _ = (recording, events.count, events.sha256, self.started, resolved);
         if let Some(sessions) = sessions {
             let turn = SessionTurn {
                 adapter: launch.adapter.id.clone(),

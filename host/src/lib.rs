@@ -59,7 +59,7 @@ mod outcome;
 mod places;
 mod prepare;
 mod program;
-mod receipt;
+
 mod recording;
 mod redact;
 mod replay;
@@ -93,7 +93,7 @@ pub use places::Places;
 pub use prepare::{FramingKind, Plan, Word};
 pub use replay::{AdapterRecord, Capture, LaunchRecord, Replayed, Streams, anonymous, launch_record, streams};
 pub use run::{Controller, Run};
-pub use runs::RunFolder;
+pub use runs::{RunEntry, RunFolder, RunState, find as find_run, list as list_runs, prune as prune_runs};
 pub use sessions::{DriftRow, SessionEntry, Sessions};
 pub use supervisor::{Reaped, Remnant, Swept, become_subreaper};
 pub use turn::{Approvals, EFFORTS, SessionChoice, ToolRules, Turn, parse_option};

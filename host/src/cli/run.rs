@@ -16,6 +16,8 @@ use wharf::{
 
 /// Run a turn.
 pub(crate) async fn run(order: RunOrder, shell: &Shell) -> Result<ExitCode> {
+    // This program starts no children but agents, so that it may take in what they leave behind.
+    wharf::become_subreaper().map_err(|why| Error::invalid(format!("orphans cannot be taken in: {why}")))?;
     let host = host_for(&order)?;
     for reaped in host.reap_orphans() {
         let count = reaped.swept.killed.len();
