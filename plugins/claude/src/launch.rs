@@ -1,0 +1,218 @@
+//! The command line of a turn.
+//!
+//! The prompt never stands in it: an argument has a size limit, and flags that take several values would swallow it.
+//! The defaults are the safe ones: in `-p` nobody is asked whether a workspace is trusted, so its hooks and MCP servers
+//! would run, and with `--setting-sources user --strict-mcp-config` they do not.
+
+use wharf_adapter::json::Object;
+use wharf_adapter::{
+    Approvals, Binary, Effort, Ending, ErrorClass, Failure, Json, Launch, SessionChoice, Turn, Version, nearest_effort,
+};
+
+/// What `--effort` takes.
+const EFFORTS: [Effort; 5] = [Effort::Low, Effort::Medium, Effort::High, Effort::Xhigh, Effort::Max];
+
+/// The CLI refuses more than 10 MB on stdin.
+const LONGEST_PROMPT: usize = 10 * 1024 * 1024;
+
+/// Linux takes no argument beyond 128 KiB.
+const LONGEST_ARGUMENT: usize = 128 * 1024 - 1;
+
+/// Since when `--effort` and `--bare` are there: 2.0.76 has neither, 2.1.197 both.
+const SINCE_EFFORT: Version = Version(2, 1, 0);
+
+/// The first version known to keep the system prompt of a session unless told otherwise.
+const SINCE_SNAPSHOT: Version = Version(2, 1, 325);
+
+/// Whether a version, where it is known, is at least this one.
+pub(crate) fn is_since(binary: &Binary, since: Version) -> Option<bool> {
+    binary.version.as_deref().and_then(Version::find).map(|version| version >= since)
+}
+
+/// Whether the turn needs stdin beyond the prompt.
+pub(crate) fn is_duplex(turn: &Turn) -> bool {
+    turn.approvals == Approvals::Ask || turn.option("duplex").is_true() || turn.option("gates").items().next().is_some()
+}
+
+/// The prompt as it must be written to reach the model.
+pub(crate) fn prompt(turn: &Turn) -> Result<String, Failure> {
+    if turn.prompt.len() > LONGEST_PROMPT {
+        return Err(Failure::new(
+            ErrorClass::InvalidOption,
+            "the prompt is longer than the 10 MB that Claude Code takes",
+        ));
+    }
+    Ok(shield(turn.prompt.clone(), turn.option("slash-commands").is_true()))
+}
+
+/// A text that begins with a slash would be run as a command; after a blank it is a text like any other.
+pub(crate) fn shield(text: String, commands: bool) -> String {
+    if text.starts_with('/') && !commands { format!(" {text}") } else { text }
+}
+
+/// The launch of a turn.
+pub(crate) fn build(turn: &Turn, binary: &Binary) -> Result<Launch, Failure> {
+    let mut launch = Launch::lines(["-p", "--output-format", "stream-json", "--verbose"]);
+    if turn.stream_text {
+        launch.arg("--include-partial-messages");
+    }
+    if is_duplex(turn) {
+        launch.pair("--input-format", "stream-json");
+        launch.ends = Ending::WhenStdinCloses;
+    }
+    session(turn, &mut launch);
+    thinking(turn, binary, &mut launch);
+    instructions(turn, binary, &mut launch);
+    permissions(turn, &mut launch, binary);
+    isolation(turn, binary, &mut launch);
+    caps(turn, &mut launch);
+    if let Some(schema) = &turn.output_schema {
+        if schema.len() > LONGEST_ARGUMENT {
+            return Err(Failure::new(ErrorClass::InvalidOption, "the output schema is too long for a command line"));
+        }
+        launch.pair("--json-schema", schema.as_str());
+    }
+    if turn.autopilot {
+        launch.ignore("autopilot", "Claude Code has no such mode: a turn always goes on until it is done");
+    }
+    launch.set("DISABLE_AUTOUPDATER", "1");
+    Ok(launch)
+}
+
+fn session(turn: &Turn, launch: &mut Launch) {
+    match &turn.session {
+        SessionChoice::Fresh(Some(id)) => launch.pair("--session-id", id.as_str()),
+        SessionChoice::Fresh(None) => {}
+        SessionChoice::Resume(id) => launch.pair("--resume", id.as_str()),
+        SessionChoice::Fork(id) => {
+            launch.pair("--resume", id.as_str());
+            launch.arg("--fork-session");
+        }
+        SessionChoice::MostRecent => launch.arg("--continue"),
+    }
+    if turn.option("persist-session").bool() == Some(false) {
+        launch.arg("--no-session-persistence");
+    }
+}
+
+fn thinking(turn: &Turn, binary: &Binary, launch: &mut Launch) {
+    if let Some(model) = &turn.model {
+        launch.pair("--model", model.as_str());
+    }
+    if let Some(model) = &turn.fallback_model {
+        launch.pair("--fallback-model", model.as_str());
+    }
+    let Some(wish) = &turn.effort else { return };
+    if is_since(binary, SINCE_EFFORT) == Some(false) {
+        launch.ignore("effort", "Claude Code has --effort since 2.1");
+        return;
+    }
+    match Effort::parse(wish).and_then(|wish| nearest_effort(wish, &EFFORTS)) {
+        Some(effort) => launch.pair("--effort", effort.name()),
+        None => launch.ignore("effort", "it is not one of none, minimal, low, medium, high, xhigh, max"),
+    }
+}
+
+fn instructions(turn: &Turn, binary: &Binary, launch: &mut Launch) {
+    if let Some(system) = &turn.system_prompt {
+        let replace = turn.option("system-prompt-mode").is("replace");
+        let file = launch.file("system-prompt.md", system.as_str());
+        launch.pair(if replace { "--system-prompt-file" } else { "--append-system-prompt-file" }, file);
+        let resumed = !matches!(turn.session, SessionChoice::Fresh(_));
+        if resumed && is_since(binary, SINCE_SNAPSHOT) == Some(true) {
+            launch.pair("--system-prompt-snapshot", "off");
+        }
+    }
+    for folder in &turn.extra_dirs {
+        launch.pair("--add-dir", folder.as_str());
+    }
+    if let Some(agents) = option_json(turn, "agents") {
+        launch.pair("--agents", agents);
+    }
+}
+
+fn permissions(turn: &Turn, launch: &mut Launch, binary: &Binary) {
+    let mode = turn.option("permission-mode").name().filter(|mode| *mode != "by-approvals");
+    match (mode, turn.approvals) {
+        (Some(mode), _) => launch.pair("--permission-mode", mode),
+        (None, Approvals::AllowAll) => launch.arg("--dangerously-skip-permissions"),
+        // 2.0 denies by itself whatever nobody can be asked about.
+        (None, Approvals::Deny) if is_since(binary, SINCE_EFFORT) == Some(false) => {}
+        (None, Approvals::Deny) => launch.pair("--permission-mode", "dontAsk"),
+        (None, Approvals::Ask) => {}
+    }
+    if turn.approvals == Approvals::Ask {
+        launch.pair("--permission-prompt-tool", "stdio");
+    }
+    if turn.option("sandboxed").is_true() {
+        launch.set("IS_SANDBOX", "1");
+    }
+    let rules = &turn.tools;
+    if !rules.only.is_empty() {
+        launch.pair("--tools", rules.only.join(","));
+    }
+    several("--allowedTools", rules.allow.iter(), launch);
+    several("--disallowedTools", rules.deny.iter().chain(&rules.without), launch);
+}
+
+/// A flag that takes several values. They stand one by one, since a rule may have commas and blanks in it.
+fn several<'a>(flag: &str, values: impl Iterator<Item = &'a String>, launch: &mut Launch) {
+    let mut values = values.peekable();
+    if values.peek().is_some() {
+        launch.arg(flag);
+        values.for_each(|value| launch.arg(value.as_str()));
+    }
+}
+
+fn isolation(turn: &Turn, binary: &Binary, launch: &mut Launch) {
+    if !turn.option("project-settings").is_true() {
+        launch.pair("--setting-sources", "user");
+        launch.arg("--strict-mcp-config");
+    }
+    if let Some(servers) = &turn.mcp_servers {
+        let servers = Json::parse(servers);
+        let config = if servers.get("mcpServers").is_object() {
+            servers.raw().to_owned()
+        } else {
+            Object::new().raw("mcpServers", servers.raw()).finish()
+        };
+        let file = launch.file("mcp.json", config);
+        launch.pair("--mcp-config", file);
+    }
+    if let Some(settings) = option_json(turn, "settings") {
+        let file = launch.file("settings.json", settings);
+        launch.pair("--settings", file);
+    }
+    if turn.option("bare").is_true() {
+        if is_since(binary, SINCE_EFFORT) == Some(false) {
+            launch.ignore("bare", "Claude Code has --bare since 2.1");
+        } else {
+            launch.arg("--bare");
+        }
+    }
+}
+
+fn caps(turn: &Turn, launch: &mut Launch) {
+    if let Some(turns) = turn.max_turns {
+        launch.pair("--max-turns", turns.to_string());
+    }
+    if let Some(micros) = turn.max_cost_micros {
+        launch.pair("--max-budget-usd", dollars(micros));
+    }
+    if let Some(retries) = turn.option("max-retries").u64() {
+        launch.set("CLAUDE_CODE_MAX_RETRIES", retries.to_string());
+    }
+    if turn.option("background-tasks").bool() == Some(false) {
+        launch.set("CLAUDE_CODE_DISABLE_BACKGROUND_TASKS", "1");
+    }
+}
+
+/// Millionths of a dollar as dollars, exactly.
+fn dollars(micros: u64) -> String {
+    let text = format!("{}.{:06}", micros / 1_000_000, micros % 1_000_000);
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
+fn option_json(turn: &Turn, name: &str) -> Option<String> {
+    Some(turn.option(name)).filter(|value| !value.is_null()).map(|value| value.raw().to_owned())
+}
