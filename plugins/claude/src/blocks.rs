@@ -1,7 +1,7 @@
 //! What messages are made of: text, thinking, tool calls and their results.
 //!
 //! The CLI prints one assistant line for each finished block, so several lines share a message id. Streamed text is
-//! told by message and place, "msg_1/0"; the line that ends it gets the same id, every other line its own uuid.
+//! told by message and place, `msg_1/0`; the line that ends it gets the same id, every other line its own uuid.
 
 use crate::failure::Trouble;
 use crate::stream::Stream;
@@ -337,15 +337,15 @@ fn is_interruption(text: Json<'_>) -> bool {
 
 /// What a tool did to a file, from the details that the CLI adds to the results of its own tools.
 fn file_change(raw: Json<'_>) -> Option<FileChange> {
-    let [path, kind, patch] = raw.pick(["filePath", "type", "structuredPatch"]).ok()?;
+    let [path, kind, hunks] = raw.pick(["filePath", "type", "structuredPatch"]).ok()?;
     let path = path.filled()?.into_owned();
     if kind.is("create") {
         return Some(FileChange { path, kind: ChangeKind::Created, added: None, removed: None });
     }
-    if !patch.is_array() {
+    if !hunks.is_array() {
         return None;
     }
-    let lines = || patch.items().flat_map(|hunk| hunk.get("lines").items()).filter_map(Json::name);
+    let lines = || hunks.items().flat_map(|hunk| hunk.get("lines").items()).filter_map(Json::name);
     let count = |sign: char| u32::try_from(lines().filter(|line| line.starts_with(sign)).count()).ok();
     Some(FileChange { path, kind: ChangeKind::Edited, added: count('+'), removed: count('-') })
 }

@@ -153,8 +153,11 @@ impl Control {
             "can_use_tool" => self.can_use_tool(id, request, out)?,
             "hook_callback" => self.hook_callback(id, request, out)?,
             other => {
+                // Known, but only sent to a client that offered to serve it, which we do not.
+                if !matches!(other, "mcp_message" | "elicitation" | "request_user_dialog" | "oauth_token_refresh") {
+                    out.unknown(&format!("control_request/{other}"));
+                }
                 // It waits for an answer: better an error than silence.
-                out.unknown(&format!("control_request/{other}"));
                 let response = Object::new().str("subtype", "error").str("request_id", &id);
                 let response = response.str("error", &format!("{other} is not supported"));
                 out.write_line(Object::new().str("type", "control_response").object("response", response).finish());

@@ -105,9 +105,7 @@ pub(crate) fn info() -> AdapterInfo {
             "hook events to be asked about: PreToolUse, PostToolUse, UserPromptSubmit, Stop (implies duplex)",
         );
     info.needs.programs.extend(PLACES.map(str::to_owned));
-    info.tested_with = "2.0.76, 2.1.197, 2.1.325".to_owned();
-    info.install_hint = INSTALL.to_owned();
-    info
+    AdapterInfo { tested_with: "2.0.76, 2.1.197, 2.1.325".to_owned(), install_hint: INSTALL.to_owned(), ..info }
 }
 
 #[cfg(test)]

@@ -8,13 +8,13 @@ use wharf_adapter::{ErrorClass, Evidence, ExitStatus, Failure, Json, Retry};
 /// What the CLI told about something that went wrong.
 #[derive(Debug, Default, Clone)]
 pub(crate) struct Trouble {
-    /// The `error` of an assistant or retry line: "rate_limit".
+    /// The `error` of an assistant or retry line: `rate_limit`.
     pub(crate) kind: Option<String>,
     /// The HTTP status.
     pub(crate) status: Option<u16>,
-    /// The finer code: "usage_limit_reached", "connection_failed".
+    /// The finer code: `usage_limit_reached`, `connection_failed`.
     pub(crate) code: Option<String>,
-    /// The type that the API gave: "overloaded_error".
+    /// The type that the API gave: `overloaded_error`.
     pub(crate) api_type: Option<String>,
     /// `terminal_reason` of the result.
     pub(crate) reason: Option<String>,
@@ -82,10 +82,9 @@ fn class_of_kind(kind: &str, trouble: &Trouble) -> Option<ErrorClass> {
         "billing_error" => ErrorClass::Quota,
         "rate_limit" => ErrorClass::RateLimit,
         "model_not_found" => ErrorClass::UnknownModel,
-        "overloaded" => ErrorClass::Provider,
         // Also said of a server that cannot be reached, or that gives no answer.
         "server_error" if trouble.status.is_none() && is_network(trouble) => ErrorClass::Network,
-        "server_error" => ErrorClass::Provider,
+        "overloaded" | "server_error" => ErrorClass::Provider,
         "max_output_tokens" => ErrorClass::Other,
         _ => return None,
     })
@@ -105,7 +104,7 @@ fn class_of_status(status: u16, text: &str) -> Option<ErrorClass> {
         408 => ErrorClass::Network,
         413 => ErrorClass::ContextLength,
         429 => ErrorClass::RateLimit,
-        400..=499 | 500..=599 => ErrorClass::Provider,
+        400..=599 => ErrorClass::Provider,
         _ => return None,
     })
 }

@@ -16,8 +16,8 @@ use wharf_adapter::{
 pub(crate) struct Stream {
     /// The session that the turn wants.
     wanted: Wanted,
-    /// The session and model last announced, so that a repeated `init` says nothing twice.
-    announced: Option<(String, Option<String>)>,
+    /// The session as last announced, so that a repeated `init` says nothing twice.
+    announced: Option<SessionInfo>,
     /// The message that is being streamed.
     pub(crate) partial: Partial,
     /// The tool calls that have not ended.
@@ -89,7 +89,7 @@ impl Stream {
                 }
             }
             "conversation_reset" => out.notice(Level::Info, "the conversation was reset"),
-            "tool_progress" | "tool_use_summary" => self.other(kind, line, out),
+            "tool_progress" | "tool_use_summary" => pass_on(kind, line, out),
             // Bookkeeping between the CLI and its own clients.
             "command_lifecycle" | "keep_alive" | "prompt_suggestion" | "streamlined_text" => {}
             other => out.unknown(other),
@@ -139,7 +139,7 @@ impl Stream {
                 }
             }
             "task_started" | "task_updated" | "task_notification" | "background_tasks_changed" => {
-                self.other(subtype, line, out);
+                pass_on(subtype, line, out);
             }
             "mirror_error" | "session_writes_lost" => out.notice(Level::Warn, subtype.replace('_', " ")),
             // Told better elsewhere, or of use to the CLI's own screen only.
@@ -169,7 +169,14 @@ impl Stream {
         let [id, model, version, servers] = line.pick(["session_id", "model", "claude_code_version", "mcp_servers"])?;
         let id = id.string().ok_or(Malformed)?;
         self.interrupted = false;
-        let session = (id, model.string());
+        let resumed = match &self.wanted {
+            Wanted::Fresh => None,
+            Wanted::Resumed(wanted) => Some(*wanted == id),
+            // 2.0 prints an `init` with an id of its own even where there was nothing to fork.
+            Wanted::Forked(_) if version.name().is_some_and(|version| version.starts_with("2.0.")) => None,
+            Wanted::Forked(from) => Some(*from != id),
+        };
+        let session = SessionInfo { id, resumed, model: model.string(), runtime_version: version.string() };
         if self.announced.as_ref() == Some(&session) {
             return Ok(());
         }
@@ -177,29 +184,16 @@ impl Stream {
             let name = server.get("name").str().unwrap_or_default();
             out.notice(Level::Warn, format!("the MCP server {name} did not start"));
         }
-        let resumed = match &self.wanted {
-            Wanted::Fresh => None,
-            Wanted::Resumed(wanted) => Some(*wanted == session.0),
-            // 2.0 prints an `init` with an id of its own even where there was nothing to fork.
-            Wanted::Forked(_) if version.name().is_some_and(|version| version.starts_with("2.0.")) => None,
-            Wanted::Forked(from) => Some(*from != session.0),
-        };
-        out.emit(Event::Session(SessionInfo {
-            id: session.0.clone(),
-            resumed,
-            model: session.1.clone(),
-            runtime_version: version.string(),
-        }));
+        out.emit(Event::Session(session.clone()));
         self.announced = Some(session);
         Ok(())
     }
 
     /// The model that answers from here on is another one than `init` said.
     fn switch_model(&mut self, model: Option<String>, out: &mut Effects) {
-        if let (Some((id, known)), Some(model)) = (&mut self.announced, model) {
-            *known = Some(model.clone());
-            let (id, model) = (id.clone(), Some(model));
-            out.emit(Event::Session(SessionInfo { id, resumed: None, model, runtime_version: None }));
+        if let (Some(session), Some(_)) = (&mut self.announced, &model) {
+            session.model = model;
+            out.emit(Event::Session(session.clone()));
         }
     }
 
@@ -265,10 +259,11 @@ impl Stream {
             out.usage(crate::usage::api_figures(usage, figures));
         }
     }
+}
 
-    fn other(&self, name: &str, line: Json<'_>, out: &mut Effects) {
-        out.emit(Event::Other((name.replace('_', "-"), line.raw().to_owned())));
-    }
+/// Worth passing on, though the host has no word for it.
+fn pass_on(name: &str, line: Json<'_>, out: &mut Effects) {
+    out.emit(Event::Other((name.replace('_', "-"), line.raw().to_owned())));
 }
 
 fn raw_or_empty(value: Json<'_>) -> String {
