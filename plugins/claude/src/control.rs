@@ -4,7 +4,7 @@
 //! change its model. Nothing waits for an answer of Claude but the prompt, and that not for ever: 2.0 leaves requests
 //! that it does not know unanswered.
 
-use crate::launch::{prompt, shield};
+use crate::launch::{permission_mode, prompt, shield};
 use std::collections::BTreeMap;
 use wharf_adapter::json::{self, Object};
 use wharf_adapter::{
@@ -30,15 +30,22 @@ pub(crate) struct Control {
     commands: bool,
     /// What the turn set last, to tell what the next one changes.
     model: Option<String>,
-    approvals: Option<Approvals>,
+    mode: String,
     /// Our own requests so far.
     requests: u32,
     /// Claude's requests that wait for an answer, by their id.
     asks: BTreeMap<String, OpenAsk>,
 }
 
+/// A request of Claude that waits for an answer.
+struct OpenAsk {
+    /// The tool call that it is about.
+    tool_id: Option<String>,
+    subject: Subject,
+}
+
 /// What an answer must be made from.
-enum OpenAsk {
+enum Subject {
     /// The tool's input and the rules that Claude suggests, both JSON.
     Permission { input: String, suggestions: Option<String> },
     /// A question of the model itself, which is a tool too: its input, and the texts of question and options.
@@ -55,7 +62,7 @@ impl Control {
         self.gates = turn.option("gates").items().filter_map(Json::string).collect();
         self.commands = turn.option("slash-commands").is_true();
         self.model.clone_from(&turn.model);
-        self.approvals = Some(turn.approvals);
+        mode(turn).clone_into(&mut self.mode);
     }
 
     /// The host has something to say.
@@ -67,7 +74,6 @@ impl Control {
                 out.set_timer(HANDSHAKE, HANDSHAKE_MILLIS);
             }
             Reply::Timer(HANDSHAKE) => self.send_prompt(out),
-            Reply::Answer(answer) => self.answer(&answer, out),
             Reply::Message(text) if self.duplex => {
                 self.send_prompt(out);
                 out.write_line(user_line(&shield(text, self.commands)));
@@ -81,7 +87,12 @@ impl Control {
             Reply::Oversized(frame) => {
                 out.notice(Level::Warn, format!("a line of {} bytes was too long and was skipped", frame.length));
             }
-            Reply::Start | Reply::Timer(_) | Reply::Message(_) | Reply::NextTurn(_) | Reply::Cancel => {}
+            Reply::Start
+            | Reply::Answer(_)
+            | Reply::Timer(_)
+            | Reply::Message(_)
+            | Reply::NextTurn(_)
+            | Reply::Cancel => {}
         }
     }
 
@@ -91,14 +102,9 @@ impl Control {
             let request = Object::new().str("subtype", "set_model").maybe_str("model", turn.model.as_deref());
             self.send(request, out);
         }
-        if self.approvals != Some(turn.approvals) {
-            self.approvals = Some(turn.approvals);
-            let mode = match turn.approvals {
-                Approvals::AllowAll => "bypassPermissions",
-                Approvals::Ask => "default",
-                Approvals::Deny => "dontAsk",
-            };
-            self.send(Object::new().str("subtype", "set_permission_mode").str("mode", mode), out);
+        if self.mode != mode(turn) {
+            mode(turn).clone_into(&mut self.mode);
+            self.send(Object::new().str("subtype", "set_permission_mode").str("mode", mode(turn)), out);
         }
         match prompt(turn) {
             Ok(prompt) => out.write_line(user_line(&prompt)),
@@ -188,23 +194,23 @@ impl Control {
             input_editable: true,
             tool: Some(tool),
         };
-        let open = if ask.tool.as_deref() == Some("AskUserQuestion")
+        let subject = if ask.tool.as_deref() == Some("AskUserQuestion")
             && let Some((question, options)) = single_question(input)
         {
             ask.kind = AskKind::Question;
             ask.title.clone_from(&question);
             ask.choices = (0..).zip(&options).map(|(number, option)| option_choice(number, option)).collect();
-            OpenAsk::Question { input: raw, question, options }
+            Subject::Question { input: raw, question, options }
         } else {
             let suggestions = Some(suggestions).filter(|list| list.items().next().is_some());
             if suggestions.is_some() {
                 ask.choices.push(choice("allow-always", ChoiceKind::AllowAlways, "Allow, and do not ask again"));
             }
-            OpenAsk::Permission { input: raw, suggestions: suggestions.map(|list| list.raw().to_owned()) }
+            Subject::Permission { input: raw, suggestions: suggestions.map(|list| list.raw().to_owned()) }
         };
         ask.choices.push(choice("deny", ChoiceKind::RejectOnce, "Deny"));
         ask.choices.push(choice("deny-and-stop", ChoiceKind::RejectAndStop, "Deny and stop the turn"));
-        self.asks.insert(id, open);
+        self.asks.insert(id, OpenAsk { tool_id: ask.tool_id.clone(), subject });
         out.emit(Event::Ask(ask));
         Ok(())
     }
@@ -213,7 +219,7 @@ impl Control {
         let [input, tool_id] = request.pick(["input", "tool_use_id"])?;
         let [event, tool, tool_input] = input.pick(["hook_event_name", "tool_name", "tool_input"])?;
         let event = event.string().ok_or(Malformed)?;
-        let tool = tool.string();
+        let (tool, tool_id) = (tool.string(), tool_id.string());
         let title = match &tool {
             Some(tool) => format!("{event}: {tool}"),
             None => event.clone(),
@@ -229,13 +235,13 @@ impl Control {
             kind,
             title,
             tool,
-            tool_id: tool_id.string(),
+            tool_id: tool_id.clone(),
             detail: input.raw().to_owned(),
             choices,
             free_text: true,
             input_editable: event == "PreToolUse",
         }));
-        self.asks.insert(id, OpenAsk::Gate { event, input: tool_input });
+        self.asks.insert(id, OpenAsk { tool_id, subject: Subject::Gate { event, input: tool_input } });
         Ok(())
     }
 
@@ -256,17 +262,36 @@ impl Control {
         }
     }
 
-    fn answer(&mut self, answer: &Answer, out: &mut Effects) {
-        let Some(ask) = self.asks.remove(&answer.ask) else { return };
-        let response = match &ask {
-            OpenAsk::Permission { input, suggestions } => permission(answer, input, suggestions.as_deref()),
-            OpenAsk::Question { input, question, options } => chosen(answer, input, question, options),
-            OpenAsk::Gate { event, input } => gate(answer, event, input.as_deref()),
+    /// Pass an answer on. Gives the tool call that it denies: old versions do not tell a denied tool from a failed one.
+    pub(crate) fn answer(&mut self, answer: &Answer, out: &mut Effects) -> Option<String> {
+        let ask = self.asks.remove(&answer.ask)?;
+        let (response, denies) = match &ask.subject {
+            Subject::Permission { input, suggestions } => {
+                (permission(answer, input, suggestions.as_deref()), !is_allowed(answer))
+            }
+            Subject::Question { input, question, options } => (chosen(answer, input, question, options), false),
+            Subject::Gate { event, input } => {
+                (gate(answer, event, input.as_deref()), event == "PreToolUse" && !is_allowed(answer))
+            }
         };
         let response =
             Object::new().str("subtype", "success").str("request_id", &answer.ask).object("response", response);
         out.write_line(Object::new().str("type", "control_response").object("response", response).finish());
+        ask.tool_id.filter(|_| denies)
     }
+}
+
+fn is_allowed(answer: &Answer) -> bool {
+    matches!(answer.choice.as_deref(), Some("allow" | "allow-always"))
+}
+
+/// What the control protocol calls the turn's approvals.
+fn mode(turn: &Turn) -> &str {
+    permission_mode(turn).unwrap_or(match turn.approvals {
+        Approvals::AllowAll => "bypassPermissions",
+        Approvals::Ask => "default",
+        Approvals::Deny => "dontAsk",
+    })
 }
 
 /// The answer to a permission. `updatedInput` is always sent: 2.1.197 denies what has none. Anything but a clear yes

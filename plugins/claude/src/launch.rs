@@ -131,9 +131,13 @@ fn instructions(turn: &Turn, binary: &Binary, launch: &mut Launch) {
     }
 }
 
+/// The permission mode that was asked for by name.
+pub(crate) fn permission_mode(turn: &Turn) -> Option<&str> {
+    turn.option("permission-mode").name().filter(|mode| *mode != "by-approvals")
+}
+
 fn permissions(turn: &Turn, launch: &mut Launch, binary: &Binary) {
-    let mode = turn.option("permission-mode").name().filter(|mode| *mode != "by-approvals");
-    match (mode, turn.approvals) {
+    match (permission_mode(turn), turn.approvals) {
         (Some(mode), _) => launch.pair("--permission-mode", mode),
         (None, Approvals::AllowAll) => launch.arg("--dangerously-skip-permissions"),
         // 2.0 denies by itself whatever nobody can be asked about.

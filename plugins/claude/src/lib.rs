@@ -77,10 +77,19 @@ impl Adapter for Claude {
     }
 
     fn respond(&mut self, reply: Reply, out: &mut Effects) {
-        if let Reply::NextTurn(_) = &reply {
-            self.stream.next_turn();
+        match reply {
+            Reply::Answer(answer) => {
+                if let Some(tool) = self.control.answer(&answer, out) {
+                    self.stream.deny(&tool);
+                }
+            }
+            reply => {
+                if let Reply::NextTurn(_) = &reply {
+                    self.stream.next_turn();
+                }
+                self.control.reply(reply, out);
+            }
         }
-        self.control.reply(reply, out);
     }
 
     fn finish(&mut self, _host: &dyn Host, _exit: ExitStatus, out: &mut Effects) {

@@ -64,6 +64,11 @@ impl Stream {
         self.ledger.next_turn();
     }
 
+    /// Somebody was asked about a tool call and said no.
+    pub(crate) fn deny(&mut self, tool: &str) {
+        self.tools.deny(tool);
+    }
+
     /// What it was struggling with when the stream ended.
     pub(crate) fn last_trouble(&self) -> Option<&Trouble> {
         self.trouble.as_ref()

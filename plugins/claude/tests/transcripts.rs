@@ -43,7 +43,9 @@ fn report(folder: &Path, lines_a_chunk: usize) -> Value {
     effects.extend(testing::finish(&mut adapter, &FakeHost::default(), code));
 
     let mut report = Report::default();
-    effects.iter().for_each(|effect| report.take(effect));
+    for effect in &effects {
+        report.take(effect);
+    }
     let exit = if code < 0 {
         ExitStatus { code: None, signal: Some(-code) }
     } else {
@@ -100,9 +102,11 @@ impl Report {
                     ("name", call.name.as_ref().map(|name| json!(name))),
                     ("exit_code", call.exit_code.map(|code| json!(code))),
                 ];
-                told.into_iter().for_each(|(key, value)| {
-                    value.into_iter().for_each(|value| drop(tool.insert(key.to_owned(), value)));
-                });
+                for (key, value) in told {
+                    if let Some(value) = value {
+                        tool.insert(key.to_owned(), value);
+                    }
+                }
             }
             Event::Usage(usage) if usage.source == "result" => {
                 assert_eq!(usage.scope, UsageScope::TurnTotal);
@@ -194,17 +198,17 @@ fn class(class: ErrorClass) -> &'static str {
 fn every_transcript_means_what_a_reader_sees_in_it() {
     let transcripts = transcripts();
     assert!(transcripts.len() > 100, "only {} transcripts were found", transcripts.len());
-    let mut wrong = String::new();
+    let mut wrong = vec![];
     for folder in &transcripts {
         let expected: Value = serde_json::from_str(&read(folder, "expected.json")).expect("JSON");
         let seen = report(folder, usize::MAX);
         for (key, expected) in expected.as_object().expect("an object") {
             if seen[key] != *expected {
-                wrong += &format!("{}: {key} is {}, not {expected}\n", folder.display(), seen[key]);
+                wrong.push(format!("{}: {key} is {}, not {expected}", folder.display(), seen[key]));
             }
         }
     }
-    assert!(wrong.is_empty(), "{wrong}");
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
 #[test]
