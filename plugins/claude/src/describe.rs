@@ -72,6 +72,7 @@ pub(crate) const SET: [&str; 4] =
 pub(crate) fn info() -> AdapterInfo {
     let mut info = AdapterInfo::new("claude", "Claude Code", env!("CARGO_PKG_VERSION"))
         .program("claude")
+        .program("npm")
         .variables(&KEYS)
         .variables(&PROVIDERS)
         .variables(&PASSED_ON)
@@ -105,6 +106,8 @@ pub(crate) fn info() -> AdapterInfo {
             "hook events to be asked about: PreToolUse, PostToolUse, UserPromptSubmit, Stop (implies duplex)",
         );
     info.needs.programs.extend(PLACES.map(str::to_owned));
+    // Below npm's global prefix, wherever that is.
+    info.needs.programs.push("**/bin/claude".to_owned());
     AdapterInfo { tested_with: "2.0.76, 2.1.197, 2.1.325".to_owned(), install_hint: INSTALL.to_owned(), ..info }
 }
 

@@ -109,3 +109,76 @@ fn api_model(model: Json<'_>) -> Option<Model> {
         id,
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use wharf_adapter::testing::{FakeHost, binary};
+
+    /// What the program of the tests is asked.
+    const COMMAND: &str = "/usr/bin/agent -p --input-format stream-json --output-format stream-json --verbose \
+                           --setting-sources user --strict-mcp-config --no-session-persistence";
+    const OFFLINE: &str = concat!(
+        r#"{"type":"control_response","response":{"subtype":"success","request_id":"wharf-models","response":{"#,
+        r#""commands":[],"models":[{"value":"default","resolvedModel":"claude-opus-5-5[1m]","displayName":"Default","#,
+        r#""description":"Opus","supportsEffort":true,"supportedEffortLevels":["low","max"]},"#,
+        r#"{"value":"haiku","resolvedModel":"claude-haiku-5-5","displayName":"Haiku","description":"Fast"}]}}}"#
+    );
+    const ONLINE: &str = r#"{"data":[{"type":"model","id":"claude-haiku-5-5","display_name":"Claude Haiku 5.5",
+        "max_input_tokens":200000},{"type":"model","id":"haiku","display_name":"twice"}],"has_more":false}"#;
+    const GET: &str = "GET https://api.anthropic.com/v1/models?limit=1000";
+
+    fn ids(list: &ModelList) -> Vec<&str> {
+        let ModelList::Models(models) = list else { panic!("no models but {list:?}") };
+        models.iter().map(|model| model.id.as_str()).collect()
+    }
+
+    #[test]
+    fn the_program_lists_its_aliases_without_a_network() {
+        let host = FakeHost::default().output(COMMAND, 0, OFFLINE);
+        let list = list(&host, Some(&binary("2.1.325")));
+        assert_eq!(ids(&list), ["default", "haiku"]);
+        assert!(host.requests.borrow().is_empty());
+        let ModelList::Models(models) = list else { panic!("no models") };
+        assert_eq!(models[0].efforts, ["low", "max"]);
+        assert_eq!((models[0].is_default, models[0].context), (true, Some(1_000_000)));
+        let extra = models[1].extra.as_deref().expect("more about it");
+        assert_eq!(Json::parse(extra).get("resolvedModel").name(), Some("claude-haiku-5-5"));
+    }
+
+    #[test]
+    fn a_key_adds_what_the_api_lists() {
+        let host = FakeHost::default()
+            .output(COMMAND, 0, OFFLINE)
+            .with_variable("ANTHROPIC_API_KEY", "k")
+            .response(GET, 200, ONLINE);
+        assert_eq!(ids(&list(&host, Some(&binary("2.1.325")))), ["default", "haiku", "claude-haiku-5-5"]);
+        let requests = host.requests.borrow();
+        assert!(requests[0].headers.contains(&("x-api-key".to_owned(), "k".to_owned())));
+    }
+
+    #[test]
+    fn a_token_is_a_bearer() {
+        let host = FakeHost::default().with_variable("ANTHROPIC_AUTH_TOKEN", "t").response(GET, 200, ONLINE);
+        assert_eq!(ids(&list(&host, None)), ["claude-haiku-5-5", "haiku"]);
+        assert!(host.requests.borrow()[0].headers.contains(&("authorization".to_owned(), "Bearer t".to_owned())));
+    }
+
+    #[test]
+    fn another_server_is_not_asked() {
+        let host = FakeHost::default()
+            .with_variable("ANTHROPIC_API_KEY", "k")
+            .with_variable("ANTHROPIC_BASE_URL", "https://proxy.example");
+        assert!(matches!(list(&host, None), ModelList::NeedsAuth(_)));
+        assert!(host.requests.borrow().is_empty());
+    }
+
+    #[test]
+    fn without_any_list_the_reason_is_told() {
+        let keyed = || FakeHost::default().with_variable("ANTHROPIC_API_KEY", "k");
+        assert!(matches!(list(&FakeHost::default(), None), ModelList::NeedsAuth(_)));
+        assert!(matches!(list(&keyed().response(GET, 401, "{}"), None), ModelList::NeedsAuth(_)));
+        assert!(matches!(list(&keyed().response(GET, 500, "{}"), None), ModelList::Unavailable(_)));
+        assert!(matches!(list(&keyed(), None), ModelList::Unavailable(_)));
+    }
+}

@@ -206,3 +206,62 @@ fn micros(dollars: f64) -> u64 {
         (dollars.max(0.0) * 1e6).round() as u64
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use wharf_adapter::{Effect, Event};
+
+    fn booked(ledger: &mut Ledger, result: &str) -> Vec<(String, u64, u64)> {
+        let mut out = Effects::default();
+        ledger.book(Json::parse(result), &mut out);
+        let told = out.into_vec().into_iter().map(|effect| {
+            let Effect::Emit(Event::Usage(usage)) = effect else { panic!("not usage: {effect:?}") };
+            assert_eq!(usage.scope, UsageScope::TurnTotal);
+            let cost = usage.cost_micros.expect("a cost");
+            (usage.model.unwrap_or_default(), usage.input.expect("input"), cost)
+        });
+        told.collect()
+    }
+
+    #[test]
+    fn old_totals_grow_over_a_process_and_are_told_per_turn() {
+        let mut ledger = Ledger::default();
+        let result = |input: u64, cost: f64| {
+            format!(r#"{{"total_cost_usd":{cost},"modelUsage":{{"m":{{"inputTokens":{input},"costUSD":{cost}}}}}}}"#)
+        };
+        assert_eq!(booked(&mut ledger, &result(100, 0.001)), [("m".to_owned(), 100, 1000)]);
+        assert_eq!(booked(&mut ledger, &result(300, 0.003)), [("m".to_owned(), 300, 3000)]);
+        ledger.next_turn();
+        assert_eq!(booked(&mut ledger, &result(350, 0.004)), [("m".to_owned(), 50, 1000)]);
+    }
+
+    #[test]
+    fn new_results_say_what_was_spent_since_the_last_one() {
+        let mut ledger = Ledger::default();
+        let result = r#"{"total_cost_usd":9.0,"modelUsage":{"m":{"inputTokens":9000,"costUSD":9.0}},
+            "model_usage_since_last_result":{"m":{"inputTokens":100,"costUSD":0.001}}}"#;
+        assert_eq!(booked(&mut ledger, result), [("m".to_owned(), 100, 1000)]);
+        assert_eq!(booked(&mut ledger, result), [("m".to_owned(), 200, 2000)]);
+        // Nothing was spent, whatever the session cost before.
+        ledger.next_turn();
+        let idle = r#"{"total_cost_usd":9.0,"usage":{"input_tokens":0},"modelUsage":{"m":{"inputTokens":9000}},
+            "model_usage_since_last_result":{}}"#;
+        assert_eq!(booked(&mut ledger, idle), [(String::new(), 0, 0)]);
+    }
+
+    #[test]
+    fn rounding_never_changes_the_sum() {
+        let model = r#"{"inputTokens":1,"costUSD":0.0000004}"#;
+        let result = format!(r#"{{"modelUsage":{{"a":{model},"b":{model},"c":{model}}}}}"#);
+        let told = booked(&mut Ledger::default(), &result);
+        assert_eq!(told.iter().map(|(_, _, cost)| cost).sum::<u64>(), 1);
+    }
+
+    #[test]
+    fn without_models_the_main_loop_is_told() {
+        let result = r#"{"usage":{"input_tokens":7},"total_cost_usd":0.002}"#;
+        assert_eq!(booked(&mut Ledger::default(), result), [(String::new(), 7, 2000)]);
+        assert_eq!(booked(&mut Ledger::default(), "{}"), []);
+    }
+}

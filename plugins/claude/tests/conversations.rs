@@ -81,7 +81,7 @@ impl Player {
         for effect in effects {
             match effect {
                 Effect::Write(bytes) => {
-                    assert_eq!(bytes.iter().filter(|byte| **byte == b'\n').count(), 1, "one line at a time");
+                    assert_eq!(bytes.split(|byte| *byte == b'\n').count(), 2, "one line at a time");
                     self.written.push_back(serde_json::from_slice(&bytes).expect("JSON"));
                 }
                 Effect::Emit(Event::Ask(ask)) => self.asks.push(ask),

@@ -27,32 +27,32 @@ fn read(folder: &Path, name: &str) -> String {
     fs::read_to_string(folder.join(name)).unwrap_or_else(|error| panic!("{}/{name}: {error}", folder.display()))
 }
 
-/// What a host tells of the run in the end, from the events alone.
-fn report(folder: &Path, lines_a_chunk: usize) -> Value {
-    let stdout = read(folder, "stdout.jsonl");
-    let stderr = read(folder, "stderr.txt");
-    let code: i32 = read(folder, "exit").trim().parse().expect("an exit code");
+/// The adapter after a run, and all that it made happen.
+fn replay(folder: &Path, stdout: &str, lines_a_chunk: usize) -> (Claude, Vec<Effect>) {
     let version = folder.parent().and_then(Path::file_name).and_then(|name| name.to_str()).expect("a version");
-
     let mut adapter = Claude::default();
     let turn = testing::turn::<Claude>("go");
     let binary = testing::binary(version);
     adapter.build_args(&turn, &binary).expect("arguments");
     adapter.build_prompt(&turn, &binary).expect("a prompt");
-    let mut effects = testing::play(&mut adapter, Origin::Stdout, &stdout, lines_a_chunk);
-    effects.extend(testing::finish(&mut adapter, &FakeHost::default(), code));
+    let mut effects = testing::play(&mut adapter, Origin::Stdout, stdout, lines_a_chunk);
+    effects.extend(testing::finish(&mut adapter, &FakeHost::default(), 0));
+    (adapter, effects)
+}
 
+/// What a host tells of the run in the end, from the events alone.
+fn report(folder: &Path) -> Value {
+    let stdout = read(folder, "stdout.jsonl");
+    let (mut adapter, effects) = replay(folder, &stdout, usize::MAX);
     let mut report = Report::default();
     for effect in &effects {
         report.take(effect);
     }
-    let exit = if code < 0 {
-        ExitStatus { code: None, signal: Some(-code) }
-    } else {
-        ExitStatus { code: Some(code), signal: None }
-    };
     if report.outcome.is_none() {
-        let evidence = Evidence { exit, stdout_tail: stdout, stderr_tail: stderr };
+        let code: i32 = read(folder, "exit").trim().parse().expect("an exit code");
+        let exit =
+            ExitStatus { code: Some(code).filter(|code| *code >= 0), signal: Some(-code).filter(|code| *code > 0) };
+        let evidence = Evidence { exit, stdout_tail: stdout, stderr_tail: read(folder, "stderr.txt") };
         match adapter.parse_error(&evidence) {
             Some(failure) => report.fail(&failure),
             None => report.outcome = Some("unsaid".to_owned()),
@@ -201,7 +201,7 @@ fn every_transcript_means_what_a_reader_sees_in_it() {
     let mut wrong = vec![];
     for folder in &transcripts {
         let expected: Value = serde_json::from_str(&read(folder, "expected.json")).expect("JSON");
-        let seen = report(folder, usize::MAX);
+        let seen = report(folder);
         for (key, expected) in expected.as_object().expect("an object") {
             if seen[key] != *expected {
                 wrong.push(format!("{}: {key} is {}, not {expected}", folder.display(), seen[key]));
@@ -214,9 +214,31 @@ fn every_transcript_means_what_a_reader_sees_in_it() {
 #[test]
 fn chunks_change_nothing() {
     for folder in transcripts() {
-        let whole = report(&folder, usize::MAX);
+        let stdout = read(&folder, "stdout.jsonl");
+        let (_, whole) = replay(&folder, &stdout, usize::MAX);
         for lines in [1, 7] {
-            assert_eq!(report(&folder, lines), whole, "{} in chunks of {lines} lines", folder.display());
+            assert!(replay(&folder, &stdout, lines).1 == whole, "{} in chunks of {lines} lines", folder.display());
+        }
+    }
+}
+
+/// A process that is killed leaves half a line, and a later version may print anything.
+#[test]
+fn broken_lines_are_malformed_and_nothing_worse() {
+    for folder in transcripts() {
+        for line in read(&folder, "stdout.jsonl").split_inclusive('\n').filter(|line| line.starts_with('{')) {
+            for part in [2, 3, 5] {
+                let mut cut = line.len() - line.len() / part;
+                while !line.is_char_boundary(cut) {
+                    cut -= 1;
+                }
+                let (_, effects) = replay(&folder, &line[..cut], 1);
+                let is_malformed = matches!(effects.as_slice(), [Effect::Emit(Event::Malformed(_))]);
+                assert!(is_malformed, "{}: {effects:?}", folder.display());
+                // Whatever stands where another thing was expected.
+                let odd = line.replacen(":{", ":[{", part).replacen(":\"", ":7,\"x\":\"", part);
+                replay(&folder, &odd, 1);
+            }
         }
     }
 }
