@@ -349,3 +349,43 @@ fn file_change(raw: Json<'_>) -> Option<FileChange> {
     let count = |sign: char| u32::try_from(lines().filter(|line| line.starts_with(sign)).count()).ok();
     Some(FileChange { path, kind: ChangeKind::Edited, added: count('+'), removed: count('-') })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn how_a_tool_ended_follows_from_its_result() {
+        use ToolStatus as Status;
+        let rejected = r#"{"non_execution_kind":"user-rejected","permission_decision":{"decision":"reject"}}"#;
+        for (is_error, denied, head, meta, ended) in [
+            (false, false, "fine", "", Status::Succeeded),
+            (true, false, "Exit code 3\\nout", "", Status::Failed),
+            (true, false, "Exit code 3", r#"{"permission_decision":{"decision":"accept"}}"#, Status::Failed),
+            (true, false, "not allowed", rejected, Status::Denied),
+            (true, false, "a rule", r#"{"non_execution_kind":"permission-rule"}"#, Status::Denied),
+            (true, false, "no check", r#"{"non_execution_kind":"automode-unavailable"}"#, Status::Denied),
+            (true, true, "policy says no", "", Status::Denied),
+            (true, false, "The user doesn't want to proceed with this tool use.", "", Status::Cancelled),
+            (true, false, "stopped", r#"{"non_execution_kind":"user-rejected"}"#, Status::Cancelled),
+            (true, false, "[Request interrupted by user for tool use]", "", Status::Cancelled),
+            (true, false, "x", r#"{"non_execution_kind":"of-tomorrow"}"#, Status::Failed),
+        ] {
+            let meta = Some(Json::parse(meta)).filter(|meta| !meta.is_missing());
+            assert_eq!(status(is_error, denied, head, meta), ended, "{head}");
+        }
+    }
+
+    #[test]
+    fn exit_codes_are_read_where_bash_says_them() {
+        for (head, code) in [
+            ("Exit code 3\\nout", Some(3)),
+            ("Exit code 137", Some(137)),
+            ("Exit code ", None),
+            ("Exit code 99999999999", None),
+            ("File does not exist. Exit code 3", None),
+        ] {
+            assert_eq!(exit_code(head), code, "{head}");
+        }
+    }
+}

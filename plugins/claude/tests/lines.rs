@@ -157,6 +157,15 @@ fn a_tool_that_was_running_when_all_ended_is_cancelled() {
 }
 
 #[test]
+fn a_tool_that_never_ran_is_cancelled_before_the_turn_ends() {
+    let call = r#"{"type":"assistant","message":{"id":"m","model":"m","content":[{"type":"tool_use","id":"t","name":"Bash","input":{}}]},"parent_tool_use_id":null,"uuid":"u"}"#;
+    let end = r#"{"type":"result","subtype":"error_max_budget_usd","is_error":true,"errors":["Reached maximum budget ($1)"]}"#;
+    let events = events(&[call, end]);
+    let [Event::Tool(_), Event::Tool(tool), Event::TurnEnd(end)] = events.as_slice() else { panic!("{events:?}") };
+    assert_eq!((tool.status, &end.outcome), (ToolStatus::Cancelled, &Outcome::Limit("budget".to_owned())));
+}
+
+#[test]
 fn what_is_not_known_is_counted_and_what_is_broken_too() {
     let events = events(&[
         r#"{"type":"of_tomorrow"}"#,
