@@ -348,6 +348,8 @@ fn gate(answer: &Answer, event: &str, input: Option<&str>) -> Object {
             Object::new().object("hookSpecificOutput", decision("deny").str("permissionDecisionReason", reason))
         }
         (_, true) => Object::new(),
+        // Claude goes on for a reason only. An answer that never came must not keep it going for ever.
+        ("Stop" | "SubagentStop", false) if answer.text.as_deref().is_none_or(str::is_empty) => Object::new(),
         (_, false) => Object::new().str("decision", "block").str("reason", reason),
     }
 }

@@ -61,19 +61,9 @@ impl Adapter for Claude {
     fn line(&mut self, line: Json<'_>, out: &mut Effects) -> Result<(), Malformed> {
         // `--output-format json --verbose` prints all its lines as one array.
         if line.is_array() {
-            return line.items().try_for_each(|item| self.line(item, out));
+            return line.items().try_for_each(|item| self.object(item, out));
         }
-        let [kind] = line.pick(["type"])?;
-        match kind.name().ok_or(Malformed)? {
-            "control_request" => self.control.request(line, out),
-            "control_response" => self.control.response(line, out),
-            "control_cancel_request" => self.control.withdraw(line, out),
-            "result" => {
-                self.control.withdraw_all(out);
-                self.stream.line("result", line, out)
-            }
-            kind => self.stream.line(kind, line, out),
-        }
+        self.object(line, out)
     }
 
     fn respond(&mut self, reply: Reply, out: &mut Effects) {
@@ -103,6 +93,24 @@ impl Adapter for Claude {
 
     fn list_models(&mut self, host: &dyn Host, binary: Option<&Binary>) -> ModelList {
         models::list(host, binary)
+    }
+}
+
+impl Claude {
+    /// One object of the stream.
+    fn object(&mut self, line: Json<'_>, out: &mut Effects) -> Result<(), Malformed> {
+        let [kind] = line.pick(["type"])?;
+        match kind.name().ok_or(Malformed)? {
+            "control_request" => self.control.request(line, out),
+            "control_response" => self.control.response(line, out),
+            "control_cancel_request" => self.control.withdraw(line, out),
+            // Before the turn ends: an ask that is still open then would look like one that nobody answered.
+            "result" if line.get("subtype").is_string() => {
+                self.control.withdraw_all(out);
+                self.stream.line("result", line, out)
+            }
+            kind => self.stream.line(kind, line, out),
+        }
     }
 }
 

@@ -2,6 +2,7 @@
 //!
 //! A process may print several: background work takes the turn up again, and in duplex every message ends with one.
 
+use crate::blocks::Partial;
 use crate::failure::Trouble;
 use crate::stream::Stream;
 use wharf_adapter::{ContextUse, Effects, Event, Json, Malformed, Outcome, ToolCall, ToolStatus, TurnEnd};
@@ -32,6 +33,7 @@ impl Stream {
             "structured_output",
         ];
         let [subtype, is_error, reason, stop_reason, text, errors, denials, structured] = line.pick(keys)?;
+        let subtype = subtype.name().ok_or(Malformed)?;
         for denial in denials.items() {
             if let Some(id) = denial.get("tool_use_id").filled() {
                 self.tools.close(&id);
@@ -39,11 +41,13 @@ impl Stream {
             }
         }
         self.tools.cancel_own(out);
+        // What was being said stays said: the next message must not discard it.
+        self.partial = Partial::default();
         self.ledger.book(line, out);
         self.tell_context(line.get("modelUsage"), out);
 
         let ending = Ending {
-            subtype: subtype.name().ok_or(Malformed)?,
+            subtype,
             is_error: is_error.is_true(),
             reason: reason.name().unwrap_or_default(),
             stop_reason: stop_reason.name().unwrap_or_default(),

@@ -333,6 +333,20 @@ fn a_question_of_the_model_is_answered_in_its_input() {
 }
 
 #[test]
+fn a_gate_that_nobody_answered_does_not_keep_claude_going() {
+    for (event, text, response) in [
+        ("Stop", None, json!({})),
+        ("Stop", Some("run the tests"), json!({"decision": "block", "reason": "run the tests"})),
+        ("UserPromptSubmit", None, json!({"decision": "block", "reason": "Blocked by the user."})),
+    ] {
+        let request = json!({"subtype": "hook_callback", "callback_id": event, "input": {"hook_event_name": event}});
+        let (mut adapter, _) = asked(&request);
+        let written = respond(&mut adapter, chosen(Some("deny"), text));
+        assert_eq!(written[0]["response"]["response"], response, "{event}");
+    }
+}
+
+#[test]
 fn what_is_withdrawn_is_not_answered() {
     let (mut adapter, _) = asked(&json!({"subtype": "can_use_tool", "tool_name": "Bash", "input": {}}));
     let effects =

@@ -166,6 +166,21 @@ fn a_tool_that_never_ran_is_cancelled_before_the_turn_ends() {
 }
 
 #[test]
+fn depth_costs_nothing() {
+    let deep = "[".repeat(500_000) + &"]".repeat(500_000);
+    assert!(matches!(events(&[&deep]).as_slice(), [Event::Malformed(_)]));
+}
+
+#[test]
+fn what_an_interrupted_turn_said_stays_said() {
+    let end =
+        r#"{"type":"result","subtype":"error_during_execution","is_error":true,"terminal_reason":"aborted_streaming"}"#;
+    let again = streamed(BEGIN).replace("msg_1", "msg_2");
+    let events = events(&[&streamed(BEGIN), &streamed(OPEN), &streamed(DELTA), end, &again]);
+    assert!(!events.iter().any(|event| matches!(event, Event::Discard(_))), "{events:?}");
+}
+
+#[test]
 fn what_is_not_known_is_counted_and_what_is_broken_too() {
     let events = events(&[
         r#"{"type":"of_tomorrow"}"#,
