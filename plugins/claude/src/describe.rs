@@ -123,4 +123,12 @@ mod tests {
         names.dedup();
         assert_eq!(names.len(), needs.variables.len());
     }
+
+    #[test]
+    fn every_option_is_documented() {
+        let page = include_str!("../../../docs/adapters/claude.md");
+        for option in info().options {
+            assert!(page.contains(&format!("\n| `{}` |", option.name)), "{} is not on its page", option.name);
+        }
+    }
 }
