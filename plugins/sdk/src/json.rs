@@ -84,11 +84,13 @@ impl<'a> Json<'a> {
     }
 
     /// One field of an object.
+    #[must_use]
     pub fn get(self, key: &str) -> Json<'a> {
         self.pick([key]).map_or(MISSING, |[value]| value)
     }
 
     /// A field of a field, and so on.
+    #[must_use]
     pub fn at(self, path: &[&str]) -> Json<'a> {
         path.iter().fold(self, |value, key| value.get(key))
     }

@@ -159,7 +159,9 @@ fn feed<A: Adapter>(adapter: &mut A, origin: Origin, offset: u64, text: String) 
     adapter.parse_chunk(&chunk, &mut out);
     let Frames::Text(text) = &chunk.data else { unreachable!("it was made as text") };
     let mut effects = out.into_vec();
-    effects.iter_mut().for_each(|effect| resolve_effect(effect, text));
+    for effect in &mut effects {
+        resolve_effect(effect, text);
+    }
     effects
 }
 
@@ -189,7 +191,9 @@ fn resolve_effect(effect: &mut Effect, chunk: &str) {
         | Event::Thinking(part)
         | Event::ToolOutput(part) => resolve(&mut part.text, chunk),
         Event::Tool(call) => {
-            [&mut call.input, &mut call.output].into_iter().flatten().for_each(|text| resolve(text, chunk))
+            for text in [&mut call.input, &mut call.output].into_iter().flatten() {
+                resolve(text, chunk);
+            }
         }
         Event::TurnEnd(end) => end.answer.iter_mut().for_each(|text| resolve(text, chunk)),
         _ => {}

@@ -9,11 +9,11 @@ pub struct Version(pub u64, pub u64, pub u64);
 impl Version {
     /// The first thing in a text that looks like a version: "GitHub Copilot CLI 1.0.102." gives 1.0.102.
     pub fn find(text: &str) -> Option<Version> {
-        let starts = text.char_indices().filter(|(at, character)| {
+        let mut starts = text.char_indices().filter(|(at, character)| {
             character.is_ascii_digit()
                 && !text[..*at].ends_with(|before: char| before.is_ascii_digit() || before == '.')
         });
-        starts.filter_map(|(at, _)| Version::leading(&text[at..])).next()
+        starts.find_map(|(at, _)| Version::leading(&text[at..]))
     }
 
     fn leading(text: &str) -> Option<Version> {

@@ -1,0 +1,214 @@
+//! Finding Claude Code: where it is, which version, what that version can do, whether somebody is logged in.
+
+use crate::describe::{INSTALL, KEYS, PLACES, PROVIDERS};
+use wharf_adapter::{
+    Binary, Capabilities, Command, Failure, Host, Json, Level, Login, Support, Surroundings, Version, locate,
+    probe_version,
+};
+
+/// The oldest and the newest version that the adapter was tried with.
+const OLDEST: Version = Version(2, 0, 76);
+const NEWEST: Version = Version(2, 1, 325);
+
+/// Find the program.
+pub(crate) fn resolve(host: &dyn Host, around: &Surroundings) -> Result<Binary, Failure> {
+    let places = PLACES.map(|place| at_home(place, around.home.as_deref()));
+    let candidates: Vec<&str> = std::iter::once("claude").chain(places.iter().flatten().map(String::as_str)).collect();
+    let found = locate(host, around, &candidates, INSTALL);
+    let program = match (found, &around.program) {
+        // What the user named is not replaced by something else.
+        (Err(failure), None) => below_npm(host).ok_or(failure)?,
+        (found, _) => found?,
+    };
+    let mut binary = Binary::at(program);
+    let version = probe_version(host, &binary.program, &["--version"], 10_000).ok().flatten();
+    binary.support = support(version);
+    binary.capabilities = capabilities(version);
+    binary.version = version.map(|version| version.to_string());
+    binary.login = login(host, &binary.program);
+    notes(host, around, &mut binary);
+    Ok(binary)
+}
+
+/// Where npm puts global programs, which need not be in PATH.
+fn below_npm(host: &dyn Host) -> Option<String> {
+    let npm = host.find_program("npm").ok()?.path;
+    let args = ["prefix", "-g"].map(str::to_owned).to_vec();
+    let output = host.run(&Command { program: npm, args, stdin: vec![], timeout_ms: 10_000 }).ok()?;
+    let prefix = String::from_utf8_lossy(&output.stdout);
+    Some(host.find_program(&format!("{}/bin/claude", prefix.trim())).ok()?.path)
+}
+
+/// A place below the home folder, where there is one.
+fn at_home(place: &str, home: Option<&str>) -> Option<String> {
+    match place.strip_prefix('~') {
+        Some(rest) => home.map(|home| format!("{home}{rest}")),
+        None => Some(place.to_owned()),
+    }
+}
+
+fn support(version: Option<Version>) -> Support {
+    match version {
+        Some(version) if version > NEWEST => Support::NewerUntested,
+        Some(version) if version < OLDEST => Support::OlderUntested,
+        Some(_) => Support::Tested,
+        None => Support::BestEffort,
+    }
+}
+
+/// What a version can do; one that is not known is taken for a new one.
+fn capabilities(version: Option<Version>) -> Capabilities {
+    let always = Capabilities::STREAMING
+        | Capabilities::SESSION_RESUME
+        | Capabilities::SESSION_FORK
+        | Capabilities::CHOOSE_SESSION_ID
+        | Capabilities::SESSION_PERSISTENCE_CONTROL
+        | Capabilities::SYSTEM_PROMPT_FILE
+        | Capabilities::MODEL_DISCOVERY
+        | Capabilities::MODEL_SHORTHANDS
+        | Capabilities::FALLBACK_MODEL
+        | Capabilities::TOKEN_USAGE
+        | Capabilities::COST_TRACKING
+        | Capabilities::BUDGET_CAP
+        | Capabilities::TURN_CAP
+        | Capabilities::DUPLEX
+        | Capabilities::ASKS
+        | Capabilities::STEERING
+        | Capabilities::INTERRUPT
+        | Capabilities::TOOL_RULES
+        | Capabilities::MCP_SERVERS
+        | Capabilities::STRUCTURED_OUTPUT;
+    if version.is_none_or(|version| version >= Version(2, 1, 0)) {
+        always | Capabilities::EFFORT_LEVELS | Capabilities::BARE_MODE
+    } else {
+        always
+    }
+}
+
+/// A key, another provider, or what `claude auth status` says. None of them tells whether the key is good.
+fn login(host: &dyn Host, program: &str) -> Login {
+    if let Some(name) = KEYS.into_iter().chain(PROVIDERS).find(|name| host.set_variable(name).is_some()) {
+        return Login::Present(name.to_owned());
+    }
+    let args = ["auth", "status"].map(str::to_owned).to_vec();
+    let command = Command { program: program.to_owned(), args, stdin: vec![], timeout_ms: 10_000 };
+    let Ok(output) = host.run(&command) else { return Login::Unknown };
+    let text = String::from_utf8_lossy(&output.stdout);
+    // 2.0 has no such command.
+    match Json::parse(&text).get("loggedIn").bool() {
+        Some(true) if output.code == Some(0) => Login::Present("claude auth status".to_owned()),
+        Some(_) => Login::Missing("run `claude auth login`, or set ANTHROPIC_API_KEY".to_owned()),
+        None => Login::Unknown,
+    }
+}
+
+fn notes(host: &dyn Host, around: &Surroundings, binary: &mut Binary) {
+    if around.home.as_deref() == Some("/root") || host.set_variable("USER").as_deref() == Some("root") {
+        let text = "Claude Code refuses to skip permissions for root";
+        let fix =
+            "run as another user; or set the option `sandboxed` if this machine is a sandbox; or let approvals ask";
+        if host.set_variable("IS_SANDBOX").is_none() {
+            binary.note(Level::Warn, text, Some(fix));
+        }
+    }
+    if binary.version.is_none() {
+        binary.note(Level::Warn, "its version could not be found out", Some("try `claude --version`"));
+    }
+    if host.set_variable("ANTHROPIC_API_KEY").is_some() && host.set_variable("ANTHROPIC_AUTH_TOKEN").is_some() {
+        binary.note(Level::Info, "ANTHROPIC_API_KEY and ANTHROPIC_AUTH_TOKEN are both set, and both are sent", None);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use wharf_adapter::ErrorClass;
+    use wharf_adapter::testing::{FakeHost, surroundings};
+
+    fn installed(version: &str) -> FakeHost {
+        let host = FakeHost::default().program("claude", "/usr/bin/claude");
+        host.output("/usr/bin/claude --version", 0, &format!("{version} (Claude Code)\n"))
+    }
+
+    #[test]
+    fn it_is_found_where_installers_put_it() {
+        for (place, path) in [
+            ("claude", "/usr/bin/claude"),
+            ("/home/user/.local/bin/claude", "/home/user/.local/bin/claude"),
+            ("/home/user/.claude/local/claude", "/home/user/.claude/local/claude"),
+        ] {
+            let host = FakeHost::default().program(place, path);
+            assert_eq!(resolve(&host, &surroundings()).map(|binary| binary.program), Ok(path.to_owned()));
+        }
+        let npm = FakeHost::default()
+            .program("npm", "/usr/bin/npm")
+            .output("/usr/bin/npm prefix -g", 0, "/opt/node\n")
+            .program("/opt/node/bin/claude", "/opt/node/bin/claude");
+        assert_eq!(resolve(&npm, &surroundings()).map(|binary| binary.program), Ok("/opt/node/bin/claude".to_owned()));
+        let nowhere = resolve(&FakeHost::default(), &surroundings());
+        assert_eq!(nowhere.map_err(|failure| failure.class), Err(ErrorClass::NotFound));
+    }
+
+    #[test]
+    fn the_program_that_was_named_is_the_one() {
+        let around = Surroundings { program: Some("/opt/claude".to_owned()), ..surroundings() };
+        assert!(resolve(&installed("2.1.325"), &around).is_err());
+        let host = installed("2.1.325").program("/opt/claude", "/opt/claude");
+        assert_eq!(resolve(&host, &around).map(|binary| binary.program), Ok("/opt/claude".to_owned()));
+    }
+
+    #[test]
+    fn each_version_can_do_what_it_can() {
+        for (version, support, efforts) in [
+            ("2.1.325", Support::Tested, true),
+            ("2.1.197", Support::Tested, true),
+            ("2.0.76", Support::Tested, false),
+            ("2.0.10", Support::OlderUntested, false),
+            ("3.0.0", Support::NewerUntested, true),
+        ] {
+            let binary = resolve(&installed(version), &surroundings()).expect("a binary");
+            assert_eq!((binary.version.as_deref(), binary.support), (Some(version), support));
+            assert_eq!(binary.capabilities.contains(Capabilities::EFFORT_LEVELS), efforts, "{version}");
+            assert_eq!(binary.capabilities.contains(Capabilities::BARE_MODE), efforts, "{version}");
+            assert!(!binary.capabilities.contains(Capabilities::PROMPT_VIA_ARG));
+            assert!(binary.capabilities.contains(Capabilities::SESSION_RESUME | Capabilities::COST_TRACKING));
+        }
+    }
+
+    #[test]
+    fn the_login_is_known_from_variables_or_from_the_program() {
+        let status = "/usr/bin/claude auth status";
+        let present = |by: &str| Login::Present(by.to_owned());
+        for (host, login) in [
+            (installed("2.1.325").with_variable("ANTHROPIC_API_KEY", "k"), present("ANTHROPIC_API_KEY")),
+            (installed("2.1.325").with_variable("CLAUDE_CODE_OAUTH_TOKEN", "k"), present("CLAUDE_CODE_OAUTH_TOKEN")),
+            (installed("2.1.325").with_variable("CLAUDE_CODE_USE_BEDROCK", "1"), present("CLAUDE_CODE_USE_BEDROCK")),
+            (
+                installed("2.1.325").output(
+                    status,
+                    0,
+                    "{\n  \"loggedIn\": true,\n  \"authMethod\": \"oauth_token\"\n}\n",
+                ),
+                present("claude auth status"),
+            ),
+            (
+                installed("2.1.325").output(status, 1, "{\n  \"loggedIn\": false,\n  \"authMethod\": \"none\"\n}\n"),
+                Login::Missing("run `claude auth login`, or set ANTHROPIC_API_KEY".to_owned()),
+            ),
+            (installed("2.0.76").output(status, 1, "Invalid API key"), Login::Unknown),
+            (installed("2.0.76"), Login::Unknown),
+        ] {
+            assert_eq!(resolve(&host, &surroundings()).expect("a binary").login, login);
+        }
+    }
+
+    #[test]
+    fn root_is_told_what_will_happen() {
+        let root = Surroundings { home: Some("/root".to_owned()), ..surroundings() };
+        let notes = |host: FakeHost, around: &Surroundings| resolve(&host, around).expect("a binary").notes.len();
+        assert_eq!(notes(installed("2.1.325"), &root), 1);
+        assert_eq!(notes(installed("2.1.325").with_variable("USER", "root"), &surroundings()), 1);
+        assert_eq!(notes(installed("2.1.325").with_variable("IS_SANDBOX", "1"), &root), 0);
+        assert_eq!(notes(installed("2.1.325"), &surroundings()), 0);
+    }
+}

@@ -1,0 +1,134 @@
+//! Who the adapter is and what it may ever ask for.
+
+use wharf_adapter::{AdapterInfo, OptionKind};
+
+/// Shown where the program is missing.
+pub(crate) const INSTALL: &str = "npm install -g @anthropic-ai/claude-code";
+
+/// Variables that are a login by themselves, in the order in which the CLI takes them.
+pub(crate) const KEYS: [&str; 3] = ["ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN"];
+
+/// Switches to other providers, which have logins of their own.
+pub(crate) const PROVIDERS: [&str; 5] = [
+    "CLAUDE_CODE_USE_BEDROCK",
+    "CLAUDE_CODE_USE_VERTEX",
+    "CLAUDE_CODE_USE_FOUNDRY",
+    "CLAUDE_CODE_USE_MANTLE",
+    "CLAUDE_CODE_USE_ANTHROPIC_AWS",
+];
+
+/// Where the CLI lists its models over HTTP.
+pub(crate) const API: &str = "https://api.anthropic.com";
+
+/// Where else than in PATH the program is put: by the native installer, by `claude migrate-installer`, by npm.
+pub(crate) const PLACES: [&str; 5] = [
+    "~/.local/bin/claude",
+    "~/.claude/local/claude",
+    "~/.npm-global/bin/claude",
+    "/usr/local/bin/claude",
+    "/opt/homebrew/bin/claude",
+];
+
+/// Read by the CLI itself, so passed on to it where they are set.
+const PASSED_ON: [&str; 31] = [
+    "ANTHROPIC_BASE_URL",
+    "ANTHROPIC_CUSTOM_HEADERS",
+    "ANTHROPIC_MODEL",
+    "ANTHROPIC_DEFAULT_OPUS_MODEL",
+    "ANTHROPIC_DEFAULT_SONNET_MODEL",
+    "ANTHROPIC_DEFAULT_HAIKU_MODEL",
+    "ANTHROPIC_DEFAULT_FABLE_MODEL",
+    "ANTHROPIC_BEDROCK_BASE_URL",
+    "ANTHROPIC_VERTEX_BASE_URL",
+    "ANTHROPIC_VERTEX_PROJECT_ID",
+    "ANTHROPIC_FOUNDRY_API_KEY",
+    "ANTHROPIC_FOUNDRY_BASE_URL",
+    "ANTHROPIC_FOUNDRY_RESOURCE",
+    "AWS_ACCESS_KEY_ID",
+    "AWS_SECRET_ACCESS_KEY",
+    "AWS_SESSION_TOKEN",
+    "AWS_BEARER_TOKEN_BEDROCK",
+    "AWS_PROFILE",
+    "AWS_REGION",
+    "CLOUD_ML_REGION",
+    "GOOGLE_APPLICATION_CREDENTIALS",
+    "CLAUDE_CODE_SKIP_BEDROCK_AUTH",
+    "CLAUDE_CODE_SKIP_VERTEX_AUTH",
+    "CLAUDE_CODE_SUBAGENT_MODEL",
+    "CLAUDE_CODE_MAX_OUTPUT_TOKENS",
+    "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC",
+    "CLAUDE_CONFIG_DIR",
+    "API_TIMEOUT_MS",
+    "DISABLE_TELEMETRY",
+    "DISABLE_ERROR_REPORTING",
+    "USER",
+];
+
+/// Set for the agent by `build_args`.
+pub(crate) const SET: [&str; 4] =
+    ["CLAUDE_CODE_MAX_RETRIES", "CLAUDE_CODE_DISABLE_BACKGROUND_TASKS", "DISABLE_AUTOUPDATER", "IS_SANDBOX"];
+
+/// Who the adapter is.
+pub(crate) fn info() -> AdapterInfo {
+    let mut info = AdapterInfo::new("claude", "Claude Code", env!("CARGO_PKG_VERSION"))
+        .program("claude")
+        .program("npm")
+        .variables(&KEYS)
+        .variables(&PROVIDERS)
+        .variables(&PASSED_ON)
+        .variables(&SET)
+        .origin(API)
+        .choice("system-prompt-mode", &["append", "replace"], "whether the system prompt adds to Claude's own or replaces it")
+        .choice(
+            "permission-mode",
+            &["by-approvals", "acceptEdits", "plan", "auto", "dontAsk"],
+            "a permission mode of Claude Code instead of the one that the approvals give",
+        )
+        .option(
+            "project-settings",
+            OptionKind::Flag,
+            Some("false"),
+            "let the workspace bring its own settings, hooks, MCP servers and CLAUDE.md: they run without being trusted",
+        )
+        .option("settings", OptionKind::Json, None, "settings for this turn, as in settings.json")
+        .option("agents", OptionKind::Json, None, "sub-agents for this turn, by name")
+        .option("max-retries", OptionKind::Integer, Some("4"), "how often Claude Code retries a failed request by itself")
+        .option("background-tasks", OptionKind::Flag, Some("true"), "let commands and sub-agents run in the background")
+        .option("persist-session", OptionKind::Flag, Some("true"), "keep the session, so that it can be resumed")
+        .option("bare", OptionKind::Flag, Some("false"), "no CLAUDE.md, hooks or plugins, few tools (since 2.1)")
+        .option("sandboxed", OptionKind::Flag, Some("false"), "the machine is a sandbox: lets root skip permissions")
+        .option("slash-commands", OptionKind::Flag, Some("false"), "a prompt that begins with / is a command of Claude Code")
+        .option("duplex", OptionKind::Flag, Some("false"), "keep talking over stdin: messages in mid-turn, interrupts")
+        .option(
+            "gates",
+            OptionKind::List,
+            None,
+            "hook events to be asked about: PreToolUse, PostToolUse, UserPromptSubmit, Stop (implies duplex)",
+        );
+    info.needs.programs.extend(PLACES.map(str::to_owned));
+    // Below npm's global prefix, wherever that is.
+    info.needs.programs.push("**/bin/claude".to_owned());
+    AdapterInfo { tested_with: "2.0.76, 2.1.197, 2.1.325".to_owned(), install_hint: INSTALL.to_owned(), ..info }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_is_needed_twice() {
+        let needs = info().needs;
+        let mut names = needs.variables.clone();
+        names.sort();
+        names.dedup();
+        assert_eq!(names.len(), needs.variables.len());
+    }
+
+    #[test]
+    fn every_option_is_documented() {
+        let page = include_str!("../../../docs/adapters/claude.md");
+        for option in info().options {
+            assert!(page.contains(&format!("\n| `{}` |", option.name)), "{} is not on its page", option.name);
+        }
+    }
+}

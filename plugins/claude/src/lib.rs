@@ -1,0 +1,117 @@
+//! The adapter of Claude Code.
+//!
+//! Two ways to run it: one-shot, where the prompt goes to stdin and the stream of JSON lines comes back, and duplex,
+//! where the control protocol runs over stdin and stdout beside it: permissions as asks, messages in mid-turn, an
+//! interrupt that still gives a result. Both print the same lines; the adapter reads them alike whichever it started.
+//!
+//! What the versions do differently is in `docs/adapters/claude.md`. Where a version is not known the adapter goes by
+//! what a line has, never by what it should have.
+
+mod binary;
+mod blocks;
+mod control;
+mod describe;
+mod failure;
+mod launch;
+mod models;
+mod result;
+mod stream;
+mod usage;
+
+use control::Control;
+use stream::Stream;
+use wharf_adapter::{
+    Adapter, AdapterInfo, Binary, Effects, Evidence, ExitStatus, Failure, Host, Json, Launch, Malformed, ModelList,
+    PromptDelivery, Reply, Surroundings, Turn,
+};
+
+/// One run of Claude Code.
+#[derive(Default)]
+pub struct Claude {
+    /// What the lines of stdout have told so far.
+    stream: Stream,
+    /// Our side of the control protocol.
+    control: Control,
+}
+
+impl Adapter for Claude {
+    fn describe() -> AdapterInfo {
+        describe::info()
+    }
+
+    fn resolve_binary(&mut self, host: &dyn Host, around: &Surroundings) -> Result<Binary, Failure> {
+        binary::resolve(host, around)
+    }
+
+    fn build_args(&mut self, turn: &Turn, binary: &Binary) -> Result<Launch, Failure> {
+        self.stream.expect(&turn.session);
+        launch::build(turn, binary)
+    }
+
+    fn build_prompt(&mut self, turn: &Turn, _binary: &Binary) -> Result<PromptDelivery, Failure> {
+        let prompt = launch::prompt(turn)?;
+        Ok(if launch::is_duplex(turn) {
+            self.control.prepare(turn, prompt);
+            PromptDelivery::InProtocol
+        } else {
+            PromptDelivery::Stdin(prompt.into_bytes())
+        })
+    }
+
+    fn line(&mut self, line: Json<'_>, out: &mut Effects) -> Result<(), Malformed> {
+        // `--output-format json --verbose` prints all its lines as one array.
+        if line.is_array() {
+            return line.items().try_for_each(|item| self.object(item, out));
+        }
+        self.object(line, out)
+    }
+
+    fn respond(&mut self, reply: Reply, out: &mut Effects) {
+        match reply {
+            Reply::Answer(answer) => {
+                if let Some(tool) = self.control.answer(&answer, out) {
+                    self.stream.deny(&tool);
+                }
+            }
+            reply => {
+                if let Reply::NextTurn(_) = &reply {
+                    self.stream.next_turn();
+                }
+                self.control.reply(reply, out);
+            }
+        }
+    }
+
+    fn finish(&mut self, _host: &dyn Host, _exit: ExitStatus, out: &mut Effects) {
+        self.control.withdraw_all(out);
+        self.stream.finish(out);
+    }
+
+    fn parse_error(&mut self, evidence: &Evidence) -> Option<Failure> {
+        failure::from_evidence(evidence, self.stream.last_trouble())
+    }
+
+    fn list_models(&mut self, host: &dyn Host, binary: Option<&Binary>) -> ModelList {
+        models::list(host, binary)
+    }
+}
+
+impl Claude {
+    /// One object of the stream.
+    fn object(&mut self, line: Json<'_>, out: &mut Effects) -> Result<(), Malformed> {
+        let [kind] = line.pick(["type"])?;
+        match kind.name().ok_or(Malformed)? {
+            "control_request" => self.control.request(line, out),
+            "control_response" => self.control.response(line, out),
+            "control_cancel_request" => self.control.withdraw(line, out),
+            // Before the turn ends: an ask that is still open then would look like one that nobody answered.
+            "result" if line.get("subtype").is_string() => {
+                self.control.withdraw_all(out);
+                self.stream.line("result", line, out)
+            }
+            kind => self.stream.line(kind, line, out),
+        }
+    }
+}
+
+wharf_adapter::export!(Claude);

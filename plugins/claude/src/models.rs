@@ -1,0 +1,184 @@
+//! The models on offer: from the program itself, which needs no network, and from the API where there is a key.
+
+use crate::describe::{API, KEYS};
+use wharf_adapter::json::Object;
+use wharf_adapter::{Binary, Command, Host, Json, Model, ModelList, Problem, Request, Response};
+
+/// The request that makes the program list its models before any turn.
+const INITIALIZE: &str =
+    "{\"type\":\"control_request\",\"request_id\":\"wharf-models\",\"request\":{\"subtype\":\"initialize\"}}\n";
+
+/// List them. The program's own list has the aliases and what they stand for; the API's what the key may use.
+pub(crate) fn list(host: &dyn Host, binary: Option<&Binary>) -> ModelList {
+    let mut models = binary.map(|binary| from_program(host, binary)).unwrap_or_default();
+    match from_api(host) {
+        Some(Ok(more)) => {
+            let new = more.into_iter().filter(|model| models.iter().all(|known| known.id != model.id));
+            let new: Vec<Model> = new.collect();
+            models.extend(new);
+        }
+        Some(Err(status)) if models.is_empty() => {
+            return match status {
+                Some(401 | 403) => ModelList::NeedsAuth("the API does not take the key".to_owned()),
+                Some(status) => ModelList::Unavailable(format!("the API answered with {status}")),
+                None => ModelList::Unavailable("the API cannot be reached".to_owned()),
+            };
+        }
+        None if models.is_empty() => {
+            return ModelList::NeedsAuth("install Claude Code, or set ANTHROPIC_API_KEY".to_owned());
+        }
+        _ => {}
+    }
+    ModelList::Models(models)
+}
+
+fn from_program(host: &dyn Host, binary: &Binary) -> Vec<Model> {
+    let args = ["-p", "--input-format", "stream-json", "--output-format", "stream-json", "--verbose"]
+        .into_iter()
+        .chain(["--setting-sources", "user", "--strict-mcp-config", "--no-session-persistence"]);
+    let args = binary.leading_args.iter().map(String::as_str).chain(args).map(str::to_owned).collect();
+    let command = Command { program: binary.program.clone(), args, stdin: INITIALIZE.into(), timeout_ms: 20_000 };
+    let Ok(output) = host.run(&command) else { return vec![] };
+    let text = String::from_utf8_lossy(&output.stdout);
+    let response = text.lines().map(Json::parse).find(|line| line.get("type").is("control_response"));
+    let models = response.map(|line| line.at(&["response", "response", "models"]));
+    models.into_iter().flat_map(Json::items).filter_map(program_model).collect()
+}
+
+fn program_model(model: Json<'_>) -> Option<Model> {
+    let keys = ["value", "displayName", "resolvedModel", "description", "supportedEffortLevels"];
+    let [id, name, resolved, description, efforts] = model.pick(keys).ok()?;
+    let id = id.filled()?.into_owned();
+    let resolved = resolved.filled();
+    let extra = Object::new()
+        .maybe_str("resolvedModel", resolved.as_deref())
+        .maybe_str("description", description.filled().as_deref());
+    Some(Model {
+        name: name.string().unwrap_or_else(|| id.clone()),
+        vendor: Some("anthropic".to_owned()),
+        efforts: efforts.items().filter_map(Json::string).collect(),
+        // "[1m]" is how the CLI marks the long window; the others it does not tell.
+        context: resolved.as_deref().unwrap_or(&id).ends_with("[1m]").then_some(1_000_000),
+        is_default: id == "default",
+        extra: Some(extra.finish()),
+        id,
+    })
+}
+
+/// Nothing where there is no key, or where another server than the granted one would have to be asked.
+fn from_api(host: &dyn Host) -> Option<Result<Vec<Model>, Option<u16>>> {
+    let elsewhere = host.set_variable("ANTHROPIC_BASE_URL").is_some_and(|base| base.trim_end_matches('/') != API);
+    if elsewhere {
+        return None;
+    }
+    let [key, token, oauth] = KEYS.map(|name| host.set_variable(name));
+    let mut headers = vec![("anthropic-version".to_owned(), "2023-06-01".to_owned())];
+    if let Some(key) = key {
+        headers.push(("x-api-key".to_owned(), key));
+    } else {
+        if token.is_none() && oauth.is_some() {
+            headers.push(("anthropic-beta".to_owned(), "oauth-2025-04-20".to_owned()));
+        }
+        headers.push(("authorization".to_owned(), format!("Bearer {}", token.or(oauth)?)));
+    }
+    let url = format!("{API}/v1/models?limit=1000");
+    let request = Request { method: "GET".to_owned(), url, headers, body: vec![], timeout_ms: 15_000 };
+    Some(read_response(host.fetch(&request)))
+}
+
+fn read_response(response: Result<Response, Problem>) -> Result<Vec<Model>, Option<u16>> {
+    let response = response.map_err(|_| None)?;
+    if response.status != 200 {
+        return Err(Some(response.status));
+    }
+    let text = String::from_utf8_lossy(&response.body);
+    let models = Json::parse(&text).get("data");
+    Ok(models.items().filter_map(api_model).collect())
+}
+
+fn api_model(model: Json<'_>) -> Option<Model> {
+    let [id, name, window] = model.pick(["id", "display_name", "max_input_tokens"]).ok()?;
+    let id = id.filled()?.into_owned();
+    Some(Model {
+        name: name.string().unwrap_or_else(|| id.clone()),
+        vendor: Some("anthropic".to_owned()),
+        efforts: vec![],
+        context: window.u64(),
+        is_default: false,
+        extra: None,
+        id,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use wharf_adapter::testing::{FakeHost, binary};
+
+    /// What the program of the tests is asked.
+    const COMMAND: &str = "/usr/bin/agent -p --input-format stream-json --output-format stream-json --verbose \
+                           --setting-sources user --strict-mcp-config --no-session-persistence";
+    const OFFLINE: &str = concat!(
+        r#"{"type":"control_response","response":{"subtype":"success","request_id":"wharf-models","response":{"#,
+        r#""commands":[],"models":[{"value":"default","resolvedModel":"claude-opus-5-5[1m]","displayName":"Default","#,
+        r#""description":"Opus","supportsEffort":true,"supportedEffortLevels":["low","max"]},"#,
+        r#"{"value":"haiku","resolvedModel":"claude-haiku-5-5","displayName":"Haiku","description":"Fast"}]}}}"#
+    );
+    const ONLINE: &str = r#"{"data":[{"type":"model","id":"claude-haiku-5-5","display_name":"Claude Haiku 5.5",
+        "max_input_tokens":200000},{"type":"model","id":"haiku","display_name":"twice"}],"has_more":false}"#;
+    const GET: &str = "GET https://api.anthropic.com/v1/models?limit=1000";
+
+    fn ids(list: &ModelList) -> Vec<&str> {
+        let ModelList::Models(models) = list else { panic!("no models but {list:?}") };
+        models.iter().map(|model| model.id.as_str()).collect()
+    }
+
+    #[test]
+    fn the_program_lists_its_aliases_without_a_network() {
+        let host = FakeHost::default().output(COMMAND, 0, OFFLINE);
+        let list = list(&host, Some(&binary("2.1.325")));
+        assert_eq!(ids(&list), ["default", "haiku"]);
+        assert!(host.requests.borrow().is_empty());
+        let ModelList::Models(models) = list else { panic!("no models") };
+        assert_eq!(models[0].efforts, ["low", "max"]);
+        assert_eq!((models[0].is_default, models[0].context), (true, Some(1_000_000)));
+        let extra = models[1].extra.as_deref().expect("more about it");
+        assert_eq!(Json::parse(extra).get("resolvedModel").name(), Some("claude-haiku-5-5"));
+    }
+
+    #[test]
+    fn a_key_adds_what_the_api_lists() {
+        let host = FakeHost::default()
+            .output(COMMAND, 0, OFFLINE)
+            .with_variable("ANTHROPIC_API_KEY", "k")
+            .response(GET, 200, ONLINE);
+        assert_eq!(ids(&list(&host, Some(&binary("2.1.325")))), ["default", "haiku", "claude-haiku-5-5"]);
+        let requests = host.requests.borrow();
+        assert!(requests[0].headers.contains(&("x-api-key".to_owned(), "k".to_owned())));
+    }
+
+    #[test]
+    fn a_token_is_a_bearer() {
+        let host = FakeHost::default().with_variable("ANTHROPIC_AUTH_TOKEN", "t").response(GET, 200, ONLINE);
+        assert_eq!(ids(&list(&host, None)), ["claude-haiku-5-5", "haiku"]);
+        assert!(host.requests.borrow()[0].headers.contains(&("authorization".to_owned(), "Bearer t".to_owned())));
+    }
+
+    #[test]
+    fn another_server_is_not_asked() {
+        let host = FakeHost::default()
+            .with_variable("ANTHROPIC_API_KEY", "k")
+            .with_variable("ANTHROPIC_BASE_URL", "https://proxy.example");
+        assert!(matches!(list(&host, None), ModelList::NeedsAuth(_)));
+        assert!(host.requests.borrow().is_empty());
+    }
+
+    #[test]
+    fn without_any_list_the_reason_is_told() {
+        let keyed = || FakeHost::default().with_variable("ANTHROPIC_API_KEY", "k");
+        assert!(matches!(list(&FakeHost::default(), None), ModelList::NeedsAuth(_)));
+        assert!(matches!(list(&keyed().response(GET, 401, "{}"), None), ModelList::NeedsAuth(_)));
+        assert!(matches!(list(&keyed().response(GET, 500, "{}"), None), ModelList::Unavailable(_)));
+        assert!(matches!(list(&keyed(), None), ModelList::Unavailable(_)));
+    }
+}

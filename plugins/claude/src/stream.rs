@@ -1,0 +1,276 @@
+//! The lines of stdout: what each type means, and what must be remembered between two of them.
+//!
+//! Every type and subtype is either mapped or named as ignored; what is neither is reported as unknown.
+
+use crate::blocks::{Partial, Tools};
+use crate::failure::Trouble;
+use crate::usage::Ledger;
+use wharf_adapter::json::Object;
+use wharf_adapter::{
+    Effects, Event, Json, Level, Malformed, RateLimit, SessionChoice, SessionInfo, ToolCall, ToolStatus, Usage,
+    UsageScope,
+};
+
+/// What the lines have told so far.
+#[derive(Default)]
+pub(crate) struct Stream {
+    /// The session that the turn wants.
+    wanted: Wanted,
+    /// The session as last announced, so that a repeated `init` says nothing twice.
+    announced: Option<SessionInfo>,
+    /// The message that is being streamed.
+    pub(crate) partial: Partial,
+    /// The tool calls that have not ended.
+    pub(crate) tools: Tools,
+    /// What the CLI last called an error, or is retrying after.
+    pub(crate) trouble: Option<Trouble>,
+    /// Whether the CLI said that the user interrupted it.
+    pub(crate) interrupted: bool,
+    /// When the limit that was hit is lifted.
+    resets_at: Option<u64>,
+    /// What was spent.
+    pub(crate) ledger: Ledger,
+    /// Tokens in the context of the last request of the agent itself, and the model that it went to.
+    pub(crate) context: Option<(u64, String)>,
+}
+
+/// The session that the turn wants: decides whether `init` tells of a resumption.
+#[derive(Default)]
+enum Wanted {
+    #[default]
+    Fresh,
+    /// Under this id.
+    Resumed(String),
+    /// Any but this id.
+    Forked(String),
+}
+
+impl Stream {
+    /// Remember which session the turn wants.
+    pub(crate) fn expect(&mut self, session: &SessionChoice) {
+        self.wanted = match session {
+            SessionChoice::Resume(id) => Wanted::Resumed(id.clone()),
+            SessionChoice::Fork(id) => Wanted::Forked(id.clone()),
+            // `--continue` starts a new session where there is none, and does not say so.
+            SessionChoice::Fresh(_) | SessionChoice::MostRecent => Wanted::Fresh,
+        };
+    }
+
+    /// Another turn in the same process.
+    pub(crate) fn next_turn(&mut self) {
+        self.announced = None;
+        self.trouble = None;
+        self.interrupted = false;
+        self.ledger.next_turn();
+    }
+
+    /// Somebody was asked about a tool call and said no.
+    pub(crate) fn deny(&mut self, tool: &str) {
+        self.tools.deny(tool);
+    }
+
+    /// What it was struggling with when the stream ended.
+    pub(crate) fn last_trouble(&self) -> Option<&Trouble> {
+        self.trouble.as_ref()
+    }
+
+    /// The process is gone, and so are the tools that it ran.
+    pub(crate) fn finish(&mut self, out: &mut Effects) {
+        self.tools.cancel_all(out);
+    }
+
+    /// One line of this type.
+    pub(crate) fn line(&mut self, kind: &str, line: Json<'_>, out: &mut Effects) -> Result<(), Malformed> {
+        match kind {
+            "system" => self.system(line, out)?,
+            "assistant" => self.assistant(line, out)?,
+            "user" => self.user(line, out)?,
+            "stream_event" => self.stream_event(line, out)?,
+            "result" => self.result(line, out)?,
+            "rate_limit_event" => self.rate_limit(line.get("rate_limit_info"), out),
+            "auth_status" => {
+                if let Some(error) = line.get("error").filled() {
+                    out.notice(Level::Warn, error);
+                }
+            }
+            "conversation_reset" => out.notice(Level::Info, "the conversation was reset"),
+            "tool_progress" | "tool_use_summary" => pass_on(kind, line, out),
+            // Bookkeeping between the CLI and its own clients.
+            "command_lifecycle" | "keep_alive" | "prompt_suggestion" | "streamlined_text" => {}
+            other => out.unknown(other),
+        }
+        Ok(())
+    }
+
+    fn system(&mut self, line: Json<'_>, out: &mut Effects) -> Result<(), Malformed> {
+        let [subtype] = line.pick(["subtype"])?;
+        let subtype = subtype.name().ok_or(Malformed)?;
+        match subtype {
+            "init" => self.init(line, out)?,
+            "api_retry" => self.api_retry(line, out)?,
+            "permission_denied" => {
+                let [id, name, parent] = line.pick(["tool_use_id", "tool_name", "parent_tool_use_id"])?;
+                if let Some(id) = id.filled() {
+                    self.tools.deny(&id);
+                    let denied = ToolCall::new(&id, ToolStatus::Denied);
+                    out.tool(ToolCall { name: name.string(), parent: parent.string(), ..denied });
+                }
+            }
+            "model_fallback" | "model_refusal_fallback" => {
+                let [content, model, retracted] =
+                    line.pick(["content", "fallback_model", "retracted_message_uuids"])?;
+                for uuid in retracted.items().filter_map(Json::string) {
+                    out.emit(Event::Discard(self.partial.id_of(&uuid)));
+                }
+                out.notice(Level::Warn, content.str().unwrap_or_default());
+                self.switch_model(model.string(), out);
+            }
+            "model_refusal_no_fallback" | "informational" | "notification" => {
+                let [content, text, level] = line.pick(["content", "text", "level"])?;
+                if let Some(said) = content.filled().or_else(|| text.filled()) {
+                    out.notice(if level.is("warning") { Level::Warn } else { Level::Info }, said);
+                }
+            }
+            "compact_boundary" => {
+                let metadata = line.get("compact_metadata");
+                self.context = None;
+                out.emit(Event::Other(("compacted".to_owned(), raw_or_empty(metadata))));
+            }
+            "hook_response" => {
+                let [name, outcome, stderr] = line.pick(["hook_name", "outcome", "stderr"])?;
+                if outcome.is("error") {
+                    let (name, said) = (name.str().unwrap_or_default(), stderr.str().unwrap_or_default());
+                    out.notice(Level::Warn, format!("the hook {name} failed: {}", said.trim()));
+                }
+            }
+            "task_started" | "task_updated" | "task_notification" | "background_tasks_changed" => {
+                pass_on(subtype, line, out);
+            }
+            "mirror_error" | "session_writes_lost" => out.notice(Level::Warn, subtype.replace('_', " ")),
+            // Told better elsewhere, or of use to the CLI's own screen only.
+            "status"
+            | "thinking_tokens"
+            | "task_progress"
+            | "hook_started"
+            | "hook_progress"
+            | "ui_invalidate"
+            | "memory_recall"
+            | "plugin_install"
+            | "files_persisted"
+            | "session_state_changed"
+            | "commands_changed"
+            | "elicitation_complete"
+            | "local_command_output"
+            | "local_command"
+            | "worker_shutting_down"
+            | "control_request_progress"
+            | "turn_duration" => {}
+            other => out.unknown(&format!("system/{other}")),
+        }
+        Ok(())
+    }
+
+    fn init(&mut self, line: Json<'_>, out: &mut Effects) -> Result<(), Malformed> {
+        let [id, model, version, servers] = line.pick(["session_id", "model", "claude_code_version", "mcp_servers"])?;
+        let id = id.string().ok_or(Malformed)?;
+        self.interrupted = false;
+        let resumed = match &self.wanted {
+            Wanted::Fresh => None,
+            Wanted::Resumed(wanted) => Some(*wanted == id),
+            // 2.0 prints an `init` with an id of its own even where there was nothing to fork.
+            Wanted::Forked(_) if version.name().is_some_and(|version| version.starts_with("2.0.")) => None,
+            Wanted::Forked(from) => Some(*from != id),
+        };
+        let session = SessionInfo { id, resumed, model: model.string(), runtime_version: version.string() };
+        if self.announced.as_ref() == Some(&session) {
+            return Ok(());
+        }
+        for server in servers.items().filter(|server| server.get("status").is("failed")) {
+            let name = server.get("name").str().unwrap_or_default();
+            out.notice(Level::Warn, format!("the MCP server {name} did not start"));
+        }
+        out.emit(Event::Session(session.clone()));
+        self.announced = Some(session);
+        Ok(())
+    }
+
+    /// The model that answers from here on is another one than `init` said.
+    fn switch_model(&mut self, model: Option<String>, out: &mut Effects) {
+        if let (Some(session), Some(_)) = (&mut self.announced, &model) {
+            session.model = model;
+            out.emit(Event::Session(session.clone()));
+        }
+    }
+
+    fn api_retry(&mut self, line: Json<'_>, out: &mut Effects) -> Result<(), Malformed> {
+        let [error, status, attempt, most] = line.pick(["error", "error_status", "attempt", "max_retries"])?;
+        let status = status.u64().and_then(|status| u16::try_from(status).ok());
+        let kind = error.string();
+        let cause = match status {
+            Some(status) => format!("HTTP {status}"),
+            None => "Connection error".to_owned(),
+        };
+        let text = format!("{cause}, attempt {} of {}", attempt.raw(), most.raw());
+        let trouble = Trouble { kind, status, text, resets_at: self.resets_at, ..Trouble::default() };
+        out.emit(Event::Retrying(trouble.failure()));
+        self.trouble = Some(trouble);
+        Ok(())
+    }
+
+    fn rate_limit(&mut self, info: Json<'_>, out: &mut Effects) {
+        let Ok([status, resets_at, scope]) = info.pick(["status", "resetsAt", "rateLimitType"]) else {
+            return;
+        };
+        let blocked = status.is("rejected");
+        if blocked {
+            self.resets_at = resets_at.u64();
+        }
+        let scope = scope.string().unwrap_or_default();
+        out.emit(Event::Limit(RateLimit { scope, resets_at: resets_at.u64(), blocked }));
+    }
+
+    /// When the limit that was hit is lifted, where that was told.
+    pub(crate) fn resets_at(&self) -> Option<u64> {
+        self.resets_at
+    }
+
+    fn stream_event(&mut self, line: Json<'_>, out: &mut Effects) -> Result<(), Malformed> {
+        let [event, parent, abandoned] = line.pick(["event", "parent_tool_use_id", "abandoned_blocks"])?;
+        let [kind, index, delta, block, message, usage] =
+            event.pick(["type", "index", "delta", "content_block", "message", "usage"])?;
+        let index = index.u64().unwrap_or_default();
+        match kind.name().ok_or(Malformed)? {
+            "message_start" => self.partial.begin(message, out)?,
+            "content_block_start" => self.partial.open(index, block),
+            "content_block_delta" => self.partial.delta(index, delta, parent, out)?,
+            "message_delta" => self.spent_so_far(usage, out),
+            "message_stop" => {
+                if let Some(from) = abandoned.get("from_block_index").u64() {
+                    self.partial.abandon(from, out);
+                }
+            }
+            // An error is told again by the retry or the result that follows.
+            "content_block_stop" | "ping" | "error" => {}
+            other => out.unknown(&format!("stream_event/{other}")),
+        }
+        Ok(())
+    }
+
+    /// The final figures of one API message. The result's are better; these are for a turn that never gets to one.
+    fn spent_so_far(&self, usage: Json<'_>, out: &mut Effects) {
+        if usage.is_object() {
+            let figures =
+                Usage { model: self.partial.model().map(str::to_owned), ..Usage::new(UsageScope::Delta, "stream") };
+            out.usage(crate::usage::api_figures(usage, figures));
+        }
+    }
+}
+
+/// Worth passing on, though the host has no word for it.
+fn pass_on(name: &str, line: Json<'_>, out: &mut Effects) {
+    out.emit(Event::Other((name.replace('_', "-"), line.raw().to_owned())));
+}
+
+fn raw_or_empty(value: Json<'_>) -> String {
+    if value.is_object() { value.raw().to_owned() } else { Object::new().finish() }
+}

@@ -1,0 +1,267 @@
+//! What a turn cost: per model, never twice.
+//!
+//! Newer versions say in each result what was spent since the result before (`model_usage_since_last_result`), while
+//! their totals run over the whole session history. Older ones only have totals, which start at zero in each process.
+//! `usage` of the result leaves sub-agents and helper calls out, so it serves only where no model is named.
+
+use wharf_adapter::{Effects, Json, Usage, UsageScope};
+
+/// Figures of one model.
+#[derive(Debug, Default, Clone, Copy)]
+struct Figures {
+    input: u64,
+    output: u64,
+    cache_read: u64,
+    cache_write: u64,
+    /// Not told by old versions.
+    reasoning: Option<u64>,
+    searches: u64,
+    /// In dollars: rounding each model by itself would not add up to the rounded sum.
+    cost: f64,
+}
+
+/// The models by name; a figure that belongs to none in particular stands under the empty one.
+type Models = Vec<(String, Figures)>;
+
+/// What was spent, in the turn and in the process.
+#[derive(Debug, Default)]
+pub(crate) struct Ledger {
+    /// In this turn, over all its results.
+    turn: Models,
+    /// The totals that the last result told.
+    totals: Models,
+}
+
+impl Ledger {
+    /// Another turn begins in the same process.
+    pub(crate) fn next_turn(&mut self) {
+        self.turn.clear();
+    }
+
+    /// Book a result and tell the turn's figures so far.
+    pub(crate) fn book(&mut self, result: Json<'_>, out: &mut Effects) {
+        let Ok([usage, totals, since, cost]) =
+            result.pick(["usage", "modelUsage", "model_usage_since_last_result", "total_cost_usd"])
+        else {
+            return;
+        };
+        let mut spent: Models = if since.is_object() { read(since) } else { self.differences(read(totals)) };
+        if spent.is_empty() {
+            // Nothing was spent by any model, or models are not told at all.
+            let known_total = if since.is_object() { None } else { cost.f64() };
+            let mut figures = main_loop(usage);
+            figures.cost =
+                known_total.map_or(0.0, |total| self.difference("", Figures { cost: total, ..figures }).cost);
+            if usage.is_object() || known_total.is_some() {
+                spent.push((String::new(), figures));
+            }
+        }
+        for (model, figures) in spent {
+            let sum = entry(&mut self.turn, &model);
+            *sum = sum.plus(&figures);
+        }
+        self.tell(out);
+    }
+
+    fn differences(&mut self, totals: Models) -> Models {
+        totals
+            .into_iter()
+            .map(|(model, total)| {
+                let difference = self.difference(&model, total);
+                (model, difference)
+            })
+            .collect()
+    }
+
+    fn difference(&mut self, model: &str, total: Figures) -> Figures {
+        let before = std::mem::replace(entry(&mut self.totals, model), total);
+        total.minus(&before)
+    }
+
+    fn tell(&self, out: &mut Effects) {
+        let mut dollars = 0.0;
+        let mut told = 0;
+        for (model, figures) in &self.turn {
+            dollars += figures.cost;
+            let so_far = micros(dollars);
+            out.usage(Usage {
+                model: Some(model.clone()).filter(|model| !model.is_empty()),
+                input: Some(figures.input),
+                output: Some(figures.output),
+                cache_read: Some(figures.cache_read),
+                cache_write: Some(figures.cache_write),
+                reasoning: figures.reasoning,
+                cost_micros: Some(so_far - told),
+                units: web_searches(figures.searches),
+                ..Usage::new(UsageScope::TurnTotal, "result")
+            });
+            told = so_far;
+        }
+    }
+}
+
+impl Figures {
+    fn plus(&self, more: &Figures) -> Figures {
+        Figures {
+            input: self.input.saturating_add(more.input),
+            output: self.output.saturating_add(more.output),
+            cache_read: self.cache_read.saturating_add(more.cache_read),
+            cache_write: self.cache_write.saturating_add(more.cache_write),
+            reasoning: match (self.reasoning, more.reasoning) {
+                (Some(some), Some(more)) => Some(some.saturating_add(more)),
+                (some, more) => some.or(more),
+            },
+            searches: self.searches.saturating_add(more.searches),
+            cost: self.cost + more.cost,
+        }
+    }
+
+    fn minus(&self, before: &Figures) -> Figures {
+        Figures {
+            input: self.input.saturating_sub(before.input),
+            output: self.output.saturating_sub(before.output),
+            cache_read: self.cache_read.saturating_sub(before.cache_read),
+            cache_write: self.cache_write.saturating_sub(before.cache_write),
+            reasoning: self.reasoning.map(|now| now.saturating_sub(before.reasoning.unwrap_or_default())),
+            searches: self.searches.saturating_sub(before.searches),
+            cost: (self.cost - before.cost).max(0.0),
+        }
+    }
+}
+
+fn entry<'a>(models: &'a mut Models, model: &str) -> &'a mut Figures {
+    let place = models.iter().position(|(name, _)| name == model).unwrap_or_else(|| {
+        models.push((model.to_owned(), Figures::default()));
+        models.len() - 1
+    });
+    &mut models[place].1
+}
+
+fn read(models: Json<'_>) -> Models {
+    models.fields().filter_map(|(model, figures)| Some((model.to_owned(), read_model(figures)?))).collect()
+}
+
+fn read_model(figures: Json<'_>) -> Option<Figures> {
+    let keys = [
+        "inputTokens",
+        "outputTokens",
+        "cacheReadInputTokens",
+        "cacheCreationInputTokens",
+        "thinkingTokens",
+        "webSearchRequests",
+        "costUSD",
+    ];
+    let [input, output, cache_read, cache_write, reasoning, searches, cost] = figures.pick(keys).ok()?;
+    Some(Figures {
+        input: input.u64().unwrap_or_default(),
+        output: output.u64().unwrap_or_default(),
+        cache_read: cache_read.u64().unwrap_or_default(),
+        cache_write: cache_write.u64().unwrap_or_default(),
+        reasoning: reasoning.u64(),
+        searches: searches.u64().unwrap_or_default(),
+        cost: cost.f64().filter(|cost| (0.0..1e9).contains(cost)).unwrap_or_default(),
+    })
+}
+
+/// `usage` of a result: the agent's own requests of this turn.
+fn main_loop(usage: Json<'_>) -> Figures {
+    let told = api_figures(usage, Usage::new(UsageScope::TurnTotal, ""));
+    Figures {
+        input: told.input.unwrap_or_default(),
+        output: told.output.unwrap_or_default(),
+        cache_read: told.cache_read.unwrap_or_default(),
+        cache_write: told.cache_write.unwrap_or_default(),
+        reasoning: told.reasoning,
+        ..Figures::default()
+    }
+}
+
+/// Figures as the Messages API spells them.
+pub(crate) fn api_figures(usage: Json<'_>, mut figures: Usage) -> Usage {
+    let keys = [
+        "input_tokens",
+        "output_tokens",
+        "cache_read_input_tokens",
+        "cache_creation_input_tokens",
+        "output_tokens_details",
+    ];
+    if let Ok([input, output, cache_read, cache_write, details]) = usage.pick(keys) {
+        figures.input = input.u64();
+        figures.output = output.u64();
+        figures.cache_read = cache_read.u64();
+        figures.cache_write = cache_write.u64();
+        figures.reasoning = details.get("thinking_tokens").u64();
+    }
+    figures
+}
+
+fn web_searches(count: u64) -> Vec<(String, f64)> {
+    #[expect(clippy::cast_precision_loss, reason = "nobody searches the web 2^52 times")]
+    if count > 0 { vec![("web-search-requests".to_owned(), count as f64)] } else { vec![] }
+}
+
+fn micros(dollars: f64) -> u64 {
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped; a cast saturates")]
+    {
+        (dollars.max(0.0) * 1e6).round() as u64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use wharf_adapter::{Effect, Event};
+
+    fn booked(ledger: &mut Ledger, result: &str) -> Vec<(String, u64, u64)> {
+        let mut out = Effects::default();
+        ledger.book(Json::parse(result), &mut out);
+        let told = out.into_vec().into_iter().map(|effect| {
+            let Effect::Emit(Event::Usage(usage)) = effect else { panic!("not usage: {effect:?}") };
+            assert_eq!(usage.scope, UsageScope::TurnTotal);
+            let cost = usage.cost_micros.expect("a cost");
+            (usage.model.unwrap_or_default(), usage.input.expect("input"), cost)
+        });
+        told.collect()
+    }
+
+    #[test]
+    fn old_totals_grow_over_a_process_and_are_told_per_turn() {
+        let mut ledger = Ledger::default();
+        let result = |input: u64, cost: f64| {
+            format!(r#"{{"total_cost_usd":{cost},"modelUsage":{{"m":{{"inputTokens":{input},"costUSD":{cost}}}}}}}"#)
+        };
+        assert_eq!(booked(&mut ledger, &result(100, 0.001)), [("m".to_owned(), 100, 1000)]);
+        assert_eq!(booked(&mut ledger, &result(300, 0.003)), [("m".to_owned(), 300, 3000)]);
+        ledger.next_turn();
+        assert_eq!(booked(&mut ledger, &result(350, 0.004)), [("m".to_owned(), 50, 1000)]);
+    }
+
+    #[test]
+    fn new_results_say_what_was_spent_since_the_last_one() {
+        let mut ledger = Ledger::default();
+        let result = r#"{"total_cost_usd":9.0,"modelUsage":{"m":{"inputTokens":9000,"costUSD":9.0}},
+            "model_usage_since_last_result":{"m":{"inputTokens":100,"costUSD":0.001}}}"#;
+        assert_eq!(booked(&mut ledger, result), [("m".to_owned(), 100, 1000)]);
+        assert_eq!(booked(&mut ledger, result), [("m".to_owned(), 200, 2000)]);
+        // Nothing was spent, whatever the session cost before.
+        ledger.next_turn();
+        let idle = r#"{"total_cost_usd":9.0,"usage":{"input_tokens":0},"modelUsage":{"m":{"inputTokens":9000}},
+            "model_usage_since_last_result":{}}"#;
+        assert_eq!(booked(&mut ledger, idle), [(String::new(), 0, 0)]);
+    }
+
+    #[test]
+    fn rounding_never_changes_the_sum() {
+        let model = r#"{"inputTokens":1,"costUSD":0.0000004}"#;
+        let result = format!(r#"{{"modelUsage":{{"a":{model},"b":{model},"c":{model}}}}}"#);
+        let told = booked(&mut Ledger::default(), &result);
+        assert_eq!(told.iter().map(|(_, _, cost)| cost).sum::<u64>(), 1);
+    }
+
+    #[test]
+    fn without_models_the_main_loop_is_told() {
+        let result = r#"{"usage":{"input_tokens":7},"total_cost_usd":0.002}"#;
+        assert_eq!(booked(&mut Ledger::default(), result), [(String::new(), 7, 2000)]);
+        assert_eq!(booked(&mut Ledger::default(), "{}"), []);
+    }
+}

@@ -1,0 +1,244 @@
+//! Real output of three versions, replayed: what comes out must be what a person reads in it, however it is cut.
+//!
+//! Each folder below `tests/transcripts/claude` has what a run of Claude Code printed and how it exited, and what
+//! that means in `expected.json`, which was derived from the printed fields and not by the adapter.
+
+use serde_json::{Map, Value, json};
+use std::fs;
+use std::path::{Path, PathBuf};
+use wharf_adapter::testing::{self, FakeHost, inline};
+use wharf_adapter::{
+    Adapter, Effect, ErrorClass, Event, Evidence, ExitStatus, Failure, Origin, Outcome, ToolStatus, UsageScope,
+};
+use wharf_adapter_claude::Claude;
+
+fn transcripts() -> Vec<PathBuf> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/transcripts/claude");
+    let folders = |path: &Path| -> Vec<PathBuf> {
+        let entries = fs::read_dir(path).expect("a folder").map(|entry| entry.expect("an entry").path());
+        let mut folders: Vec<PathBuf> = entries.filter(|path| path.is_dir()).collect();
+        folders.sort();
+        folders
+    };
+    folders(&root).iter().flat_map(|version| folders(version)).collect()
+}
+
+fn read(folder: &Path, name: &str) -> String {
+    fs::read_to_string(folder.join(name)).unwrap_or_else(|error| panic!("{}/{name}: {error}", folder.display()))
+}
+
+/// The adapter after a run, and all that it made happen.
+fn replay(folder: &Path, stdout: &str, lines_a_chunk: usize) -> (Claude, Vec<Effect>) {
+    let version = folder.parent().and_then(Path::file_name).and_then(|name| name.to_str()).expect("a version");
+    let mut adapter = Claude::default();
+    let turn = testing::turn::<Claude>("go");
+    let binary = testing::binary(version);
+    adapter.build_args(&turn, &binary).expect("arguments");
+    adapter.build_prompt(&turn, &binary).expect("a prompt");
+    let mut effects = testing::play(&mut adapter, Origin::Stdout, stdout, lines_a_chunk);
+    effects.extend(testing::finish(&mut adapter, &FakeHost::default(), 0));
+    (adapter, effects)
+}
+
+/// What a host tells of the run in the end, from the events alone.
+fn report(folder: &Path) -> Value {
+    let stdout = read(folder, "stdout.jsonl");
+    let (mut adapter, effects) = replay(folder, &stdout, usize::MAX);
+    let mut report = Report::default();
+    for effect in &effects {
+        report.take(effect);
+    }
+    if report.outcome.is_none() {
+        let code: i32 = read(folder, "exit").trim().parse().expect("an exit code");
+        let exit =
+            ExitStatus { code: Some(code).filter(|code| *code >= 0), signal: Some(-code).filter(|code| *code > 0) };
+        let evidence = Evidence { exit, stdout_tail: stdout, stderr_tail: read(folder, "stderr.txt") };
+        match adapter.parse_error(&evidence) {
+            Some(failure) => report.fail(&failure),
+            None => report.outcome = Some("unsaid".to_owned()),
+        }
+    }
+    report.finish()
+}
+
+#[derive(Default)]
+struct Report {
+    outcome: Option<String>,
+    answer: Option<String>,
+    last_message: Option<String>,
+    session: Value,
+    model: Value,
+    error: Value,
+    tools: Vec<Map<String, Value>>,
+    /// By model.
+    usage: Vec<(Option<String>, Value)>,
+    unknown: Vec<String>,
+    malformed: u64,
+}
+
+impl Report {
+    fn take(&mut self, effect: &Effect) {
+        let Effect::Emit(event) = effect else { return };
+        match event {
+            Event::Session(session) => {
+                self.session = json!(session.id);
+                if let Some(model) = &session.model {
+                    self.model = json!(model);
+                }
+            }
+            Event::Message(part) if part.parent.is_none() && !inline(&part.text).is_empty() => {
+                self.last_message = Some(inline(&part.text).to_owned());
+            }
+            Event::Tool(call) => {
+                let place = self.tools.iter().position(|tool| tool["id"] == *call.id).unwrap_or_else(|| {
+                    let fresh = json!({"id": call.id, "parent": null, "name": null, "exit_code": null});
+                    self.tools.push(fresh.as_object().expect("an object").clone());
+                    self.tools.len() - 1
+                });
+                let tool = &mut self.tools[place];
+                tool.insert("status".to_owned(), json!(status(call.status)));
+                let told = [
+                    ("parent", call.parent.as_ref().map(|parent| json!(parent))),
+                    ("name", call.name.as_ref().map(|name| json!(name))),
+                    ("exit_code", call.exit_code.map(|code| json!(code))),
+                ];
+                for (key, value) in told {
+                    if let Some(value) = value {
+                        tool.insert(key.to_owned(), value);
+                    }
+                }
+            }
+            Event::Usage(usage) if usage.source == "result" => {
+                assert_eq!(usage.scope, UsageScope::TurnTotal);
+                self.usage.retain(|(model, _)| *model != usage.model);
+                let figures = json!({
+                    "input": usage.input, "output": usage.output, "cache_read": usage.cache_read,
+                    "cache_write": usage.cache_write, "reasoning": usage.reasoning, "cost_micros": usage.cost_micros,
+                });
+                self.usage.push((usage.model.clone(), figures));
+            }
+            Event::TurnEnd(end) => {
+                self.answer = end.answer.as_ref().map(|answer| inline(answer).to_owned());
+                self.error = Value::Null;
+                self.outcome = Some(match &end.outcome {
+                    Outcome::Completed => "completed".to_owned(),
+                    Outcome::Cancelled => "cancelled".to_owned(),
+                    Outcome::Refused(_) => "refused".to_owned(),
+                    Outcome::Blocked(_) => "blocked".to_owned(),
+                    Outcome::Limit(limit) => format!("limit {limit}"),
+                    Outcome::Failed(failure) => return self.fail(failure),
+                });
+            }
+            Event::Unknown(kind) => self.unknown.push(kind.clone()),
+            Event::Malformed(_) => self.malformed += 1,
+            _ => {}
+        }
+    }
+
+    fn fail(&mut self, failure: &Failure) {
+        assert!(!failure.message.is_empty(), "a failure says what failed");
+        self.outcome = Some("failed".to_owned());
+        self.error = json!({"class": class(failure.class), "http_status": failure.http_status});
+    }
+
+    fn finish(self) -> Value {
+        let sum = |key: &str| -> Value {
+            let figures: Option<Vec<u64>> = self.usage.iter().map(|(_, usage)| usage[key].as_u64()).collect();
+            figures
+                .filter(|figures| !figures.is_empty())
+                .map_or(Value::Null, |figures| json!(figures.iter().sum::<u64>()))
+        };
+        let keys = ["input", "output", "cache_read", "cache_write", "reasoning", "cost_micros"];
+        let usage: Map<String, Value> = keys.into_iter().map(|key| (key.to_owned(), sum(key))).collect();
+        json!({
+            "outcome": self.outcome,
+            "answer": self.answer.or(self.last_message),
+            "session": self.session,
+            "model": self.model,
+            "usage": if self.usage.is_empty() { Value::Null } else { Value::Object(usage) },
+            "error": self.error,
+            "tools": self.tools,
+            "unknown": self.unknown,
+            "malformed": self.malformed,
+        })
+    }
+}
+
+fn status(status: ToolStatus) -> &'static str {
+    match status {
+        ToolStatus::Pending => "pending",
+        ToolStatus::Running => "running",
+        ToolStatus::Succeeded => "succeeded",
+        ToolStatus::Failed => "failed",
+        ToolStatus::Denied => "denied",
+        ToolStatus::Cancelled => "cancelled",
+    }
+}
+
+fn class(class: ErrorClass) -> &'static str {
+    match class {
+        ErrorClass::Auth => "auth",
+        ErrorClass::Permission => "permission",
+        ErrorClass::UnknownModel => "unknown-model",
+        ErrorClass::InvalidOption => "invalid-option",
+        ErrorClass::RateLimit => "rate-limit",
+        ErrorClass::Quota => "quota",
+        ErrorClass::ContextLength => "context-length",
+        ErrorClass::Network => "network",
+        ErrorClass::Provider => "provider",
+        ErrorClass::Crash => "crash",
+        ErrorClass::Protocol => "protocol",
+        ErrorClass::NotFound => "not-found",
+        ErrorClass::NoSession => "no-session",
+        ErrorClass::Other => "other",
+    }
+}
+
+#[test]
+fn every_transcript_means_what_a_reader_sees_in_it() {
+    let transcripts = transcripts();
+    assert!(transcripts.len() > 100, "only {} transcripts were found", transcripts.len());
+    let mut wrong = vec![];
+    for folder in &transcripts {
+        let expected: Value = serde_json::from_str(&read(folder, "expected.json")).expect("JSON");
+        let seen = report(folder);
+        for (key, expected) in expected.as_object().expect("an object") {
+            if seen[key] != *expected {
+                wrong.push(format!("{}: {key} is {}, not {expected}", folder.display(), seen[key]));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn chunks_change_nothing() {
+    for folder in transcripts() {
+        let stdout = read(&folder, "stdout.jsonl");
+        let (_, whole) = replay(&folder, &stdout, usize::MAX);
+        for lines in [1, 7] {
+            assert!(replay(&folder, &stdout, lines).1 == whole, "{} in chunks of {lines} lines", folder.display());
+        }
+    }
+}
+
+/// A process that is killed leaves half a line, and a later version may print anything.
+#[test]
+fn broken_lines_are_malformed_and_nothing_worse() {
+    for folder in transcripts() {
+        for line in read(&folder, "stdout.jsonl").split_inclusive('\n').filter(|line| line.starts_with('{')) {
+            for part in [2, 3, 5] {
+                let mut cut = line.len() - line.len() / part;
+                while !line.is_char_boundary(cut) {
+                    cut -= 1;
+                }
+                let (_, effects) = replay(&folder, &line[..cut], 1);
+                let is_malformed = matches!(effects.as_slice(), [Effect::Emit(Event::Malformed(_))]);
+                assert!(is_malformed, "{}: {effects:?}", folder.display());
+                // Whatever stands where another thing was expected.
+                let odd = line.replacen(":{", ":[{", part).replacen(":\"", ":7,\"x\":\"", part);
+                replay(&folder, &odd, 1);
+            }
+        }
+    }
+}
