@@ -66,7 +66,7 @@ impl Adapter for Scribe {
             ("fallback-model", turn.fallback_model.is_some()),
             ("effort", turn.effort.is_some()),
             ("max-turns", turn.max_turns.is_some()),
-            ("max-cost-micros", turn.max_cost_micros.is_some()),
+            ("max-cost", turn.max_cost_micros.is_some()),
             ("approvals", turn.approvals != Approvals::AllowAll),
             ("tools", [&tools.allow, &tools.deny, &tools.only, &tools.without].iter().any(|rules| !rules.is_empty())),
             ("mcp-servers", turn.mcp_servers.is_some()),
