@@ -1,0 +1,125 @@
+//! The adapter of the tutorial, docs/writing-an-adapter.md. Its agent is `scribe`, a dozen lines of shell.
+
+use wharf_adapter::{
+    Adapter, AdapterInfo, Approvals, Binary, Capabilities, Effects, ErrorClass, Event, Failure, Host, Json, Launch,
+    Login, Malformed, SessionChoice, SessionInfo, Support, Surroundings, ToolCall, ToolStatus, Turn, Usage, UsageScope,
+    Version, locate, probe_version,
+};
+
+#[cfg(test)]
+mod tests;
+
+const INSTALL: &str = "put examples/adapter-tutorial/scribe into a folder of your PATH";
+
+/// What is remembered from one call to the next.
+#[derive(Default)]
+pub struct Scribe {
+    /// The session that was asked for.
+    wanted: Option<String>,
+}
+
+impl Adapter for Scribe {
+    fn describe() -> AdapterInfo {
+        AdapterInfo {
+            tested_with: ">=1.0.0, <2.0.0".to_owned(),
+            install_hint: INSTALL.to_owned(),
+            ..AdapterInfo::new("scribe", "Scribe, who counts words", env!("CARGO_PKG_VERSION"))
+        }
+        .program("scribe")
+        .variables(&["SCRIBE_KEY"])
+    }
+
+    fn resolve_binary(&mut self, host: &dyn Host, around: &Surroundings) -> Result<Binary, Failure> {
+        let mut binary = Binary::at(locate(host, around, &["scribe"], INSTALL)?);
+        let version = probe_version(host, &binary.program, &["--version"], 5_000).ok().flatten();
+        binary.support = match version {
+            None => Support::BestEffort,
+            Some(version) if version < Version(1, 0, 0) => Support::OlderUntested,
+            Some(version) if version < Version(2, 0, 0) => Support::Tested,
+            Some(_) => Support::NewerUntested,
+        };
+        binary.version = version.map(|version| version.to_string());
+        binary.login = match host.variable("SCRIBE_KEY") {
+            Ok(Some(_)) => Login::Present("SCRIBE_KEY".to_owned()),
+            Ok(None) => Login::Missing("set SCRIBE_KEY".to_owned()),
+            Err(_) => Login::Unknown,
+        };
+        binary.capabilities = Capabilities::SESSION_RESUME | Capabilities::TOKEN_USAGE;
+        Ok(binary)
+    }
+
+    fn build_args(&mut self, turn: &Turn, _binary: &Binary) -> Result<Launch, Failure> {
+        let mut launch = Launch::lines(["--json"]);
+        match &turn.session {
+            SessionChoice::Fresh(_) => {}
+            SessionChoice::Resume(id) => {
+                launch.pair("--resume", id.as_str());
+                self.wanted = Some(id.clone());
+            }
+            SessionChoice::Fork(_) | SessionChoice::MostRecent => launch.ignore("session", "scribe resumes by id only"),
+        }
+        let tools = &turn.tools;
+        for (wish, wished) in [
+            ("system-prompt", turn.system_prompt.is_some()),
+            ("extra-dirs", !turn.extra_dirs.is_empty()),
+            ("model", turn.model.is_some()),
+            ("fallback-model", turn.fallback_model.is_some()),
+            ("effort", turn.effort.is_some()),
+            ("max-turns", turn.max_turns.is_some()),
+            ("max-cost", turn.max_cost_micros.is_some()),
+            ("approvals", turn.approvals != Approvals::AllowAll),
+            ("tools", [&tools.allow, &tools.deny, &tools.only, &tools.without].iter().any(|rules| !rules.is_empty())),
+            ("mcp-servers", turn.mcp_servers.is_some()),
+            ("output-schema", turn.output_schema.is_some()),
+            ("autopilot", turn.autopilot),
+        ] {
+            if wished {
+                launch.ignore(wish, "scribe only counts words");
+            }
+        }
+        Ok(launch)
+    }
+
+    fn line(&mut self, line: Json<'_>, out: &mut Effects) -> Result<(), Malformed> {
+        let [event, id, text, session] = line.pick(["event", "id", "text", "session"])?;
+        match event.name().ok_or(Malformed)? {
+            "start" => {
+                let id = session.string().ok_or(Malformed)?;
+                let resumed = self.wanted.as_ref().map(|wanted| *wanted == id);
+                out.emit(Event::Session(SessionInfo { id, resumed, model: None, runtime_version: None }));
+            }
+            "text" => out.message(&id.str().ok_or(Malformed)?, None, text.text().ok_or(Malformed)?),
+            "tool" => out.tool(tool(&id.str().ok_or(Malformed)?, line)?),
+            "end" => end(line, out)?,
+            other => out.unknown(other),
+        }
+        Ok(())
+    }
+}
+
+fn tool(id: &str, line: Json<'_>) -> Result<ToolCall, Malformed> {
+    let [name, state, input, output] = line.pick(["name", "state", "input", "output"])?;
+    let status = match state.name() {
+        Some("done") => ToolStatus::Succeeded,
+        Some("error") => ToolStatus::Failed,
+        _ => ToolStatus::Running,
+    };
+    let (name, input, output) = (name.string(), input.verbatim(), output.text());
+    Ok(ToolCall { name, input, output, ..ToolCall::new(id, status) })
+}
+
+fn end(line: Json<'_>, out: &mut Effects) -> Result<(), Malformed> {
+    let [ok, error, tokens] = line.pick(["ok", "error", "tokens"])?;
+    if tokens.is_object() {
+        let (input, output) = (tokens.get("in").u64(), tokens.get("out").u64());
+        out.usage(Usage { input, output, ..Usage::new(UsageScope::TurnTotal, "end") });
+    }
+    if ok.bool().ok_or(Malformed)? {
+        out.completed(None);
+    } else {
+        out.failed(Failure::new(ErrorClass::Other, error.str().unwrap_or_default()));
+    }
+    Ok(())
+}
+
+wharf_adapter::export!(Scribe);

@@ -1,0 +1,98 @@
+//! The command line.
+
+/// What `cargo xtask` prints when it is not told what to do.
+pub(crate) const HELP: &str = "\
+Usage: cargo xtask COMMAND
+
+  demo              build wharf and show one whole turn against the bundled fake agent
+  test [-- ARG…]    run all tests; what follows `--` goes to `cargo test`
+  lint              formatting, clippy, rustdoc and cargo-deny, with warnings as errors
+  guests            build the guests of tests/guests as components
+  setup             install the wasm32-wasip2 target where it is missing; the others do it too
+
+CARGO_TARGET_DIR is honoured. A failing step ends the command with its exit code.";
+
+/// What is to be done.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Command {
+    Help,
+    Setup,
+    Demo,
+    /// With arguments for `cargo test`.
+    Test(Vec<String>),
+    Lint,
+    Guests,
+}
+
+impl Command {
+    /// From the words of the command line, or why not.
+    pub(crate) fn parse(words: &[String]) -> Result<Command, String> {
+        let Some((name, arguments)) = words.split_first() else {
+            return Ok(Command::Help);
+        };
+        let command = match name.as_str() {
+            "help" | "--help" | "-h" => Command::Help,
+            "setup" => Command::Setup,
+            "demo" => Command::Demo,
+            "lint" => Command::Lint,
+            "guests" => Command::Guests,
+            "test" => match arguments.split_first() {
+                None => return Ok(Command::Test(vec![])),
+                Some((dashes, rest)) if dashes == "--" => return Ok(Command::Test(rest.to_vec())),
+                Some((word, _)) => {
+                    return Err(format!("`test` takes what is meant for `cargo test` after `--`, not `{word}`"));
+                }
+            },
+            other => return Err(format!("there is no command `{other}`")),
+        };
+        match arguments.first() {
+            Some(argument) => Err(format!("`{name}` takes no argument, and got `{argument}`")),
+            None => Ok(command),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(line: &str) -> Result<Command, String> {
+        Command::parse(&line.split_whitespace().map(str::to_owned).collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn command_lines() {
+        let test = |arguments: &[&str]| Command::Test(arguments.iter().map(|word| (*word).to_owned()).collect());
+        for (line, command) in [
+            ("", Command::Help),
+            ("--help", Command::Help),
+            ("setup", Command::Setup),
+            ("demo", Command::Demo),
+            ("lint", Command::Lint),
+            ("guests", Command::Guests),
+            ("test", test(&[])),
+            ("test --", test(&[])),
+            ("test -- outcome -- --nocapture", test(&["outcome", "--", "--nocapture"])),
+        ] {
+            assert_eq!(parse(line), Ok(command), "{line}");
+        }
+    }
+
+    #[test]
+    fn wrong_command_lines_name_the_wrong_word() {
+        for (line, word) in
+            [("dmeo", "dmeo"), ("demo now", "now"), ("test outcome", "outcome"), ("lint --fix", "--fix")]
+        {
+            let why = parse(line).expect_err(line);
+            assert!(why.contains(&format!("`{word}`")), "{why}");
+        }
+    }
+
+    #[test]
+    fn the_help_names_every_command() {
+        for name in ["demo", "test", "lint", "guests", "setup"] {
+            assert!(HELP.contains(&format!("\n  {name} ")), "{name}");
+            assert!(parse(name).is_ok(), "{name}");
+        }
+    }
+}
