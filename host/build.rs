@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// The adapters that come with the host, by id; each is `plugins/<id>`.
-const BUNDLED: [&str; 1] = ["echo"];
+const BUNDLED: [&str; 2] = ["claude", "echo"];
 const TARGET: &str = "wasm32-wasip2";
 
 fn main() {
@@ -42,7 +42,7 @@ fn take_prebuilt(folder: &Path, id: &str, out: &Path) {
 
 fn build(root: &Path, out: &Path) {
     // In a folder beside the other targets, so that `cargo clean` takes it along and all profiles share it.
-    let target_folder = env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from).join("adapters");
+    let target_folder = root.join(env::var_os("CARGO_TARGET_DIR").unwrap_or_else(|| "target".into())).join("adapters");
     let mut cargo = Command::new(env::var_os("CARGO").expect("cargo sets CARGO"));
     cargo.current_dir(root).args(["build", "--locked", "--profile", "adapter", "--target", TARGET, "--target-dir"]);
     cargo.arg(&target_folder);

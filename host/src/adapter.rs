@@ -163,17 +163,22 @@ fn check_imports(engine: &Engine, component: &Component) -> Result<(), String> {
         let (path, version) = name.split_once('@').unwrap_or((name, ""));
         let package = path.split('/').next().unwrap_or(path);
         let offered = match package {
-            PACKAGE if version.starts_with(VERSION) => path.ends_with("/host") || path.ends_with("/types"),
+            PACKAGE if is_version(version, VERSION) => path.ends_with("/host") || path.ends_with("/types"),
             PACKAGE => {
                 return Err(format!("it was built for version {version} of {PACKAGE}, and this host speaks {VERSION}"));
             }
-            _ => WASI.contains(&package) && version.starts_with("0.2"),
+            _ => WASI.contains(&package) && is_version(version, "0.2"),
         };
         if !offered {
             return Err(format!("it imports `{name}`, which is not offered to adapters"));
         }
     }
     Ok(())
+}
+
+/// Whether a version is of this series: 0.1.3 is of 0.1, 0.10.0 is not.
+fn is_version(version: &str, series: &str) -> bool {
+    version.strip_prefix(series).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
 }
 
 fn check_info(info: &AdapterInfo) -> Result<(), String> {

@@ -81,6 +81,11 @@ impl Environment {
         std::env::split_paths(folders).filter(|folder| folder.is_absolute()).find_map(|folder| candidates(&folder.join(name)))
     }
 
+    /// The path of a program by its name in PATH, as text.
+    pub(crate) fn program_path(&self, name: &str) -> Option<String> {
+        self.find_program(name).map(|path| path.to_string_lossy().into_owned())
+    }
+
     fn program_endings(&self) -> Vec<String> {
         if !cfg!(windows) {
             return vec![String::new()];

@@ -75,10 +75,14 @@ impl Policy {
         self.both_sides(format!("the program {program:?}"), |needs| &needs.programs, fits)
     }
 
-    /// May a program that was found be run? It was found under a name or a pattern that was granted.
-    pub fn found_program(&self, path: &str) -> Result<(), Denial> {
-        let name = Path::new(path).file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
-        self.program(path).or_else(|_| self.program(&name)).map_err(|denial| Denial { what: format!("the program {path:?}"), ..denial })
+    /// May a program be run? By a path that was granted, or because a name that was granted leads there: `found` looks
+    /// a name up. That the file is called by such a name is not enough, anybody can call a file so.
+    pub fn run_program(&self, path: &str, found: impl Fn(&str) -> Option<String>) -> Result<(), Denial> {
+        self.program(path).or_else(|denial| {
+            let names = self.needs.programs.iter().filter(|name| !name.contains('/') && self.program(name).is_ok());
+            let leads = names.into_iter().any(|name| found(name).as_deref() == Some(path));
+            if leads && Path::new(path).is_absolute() { Ok(()) } else { Err(denial) }
+        })
     }
 
     /// May a variable be read, passed on or set?
@@ -260,8 +264,17 @@ mod tests {
         ] {
             assert_eq!(why(policy().program(program)), denied, "{program}");
         }
-        assert_eq!(why(policy().found_program("/usr/bin/gh")), None);
-        assert_eq!(why(policy().found_program("/usr/bin/sh")), Some(Why::NotDeclared));
+        let found = |name: &str| (name == "gh" || name == "undone").then(|| format!("/usr/bin/{name}"));
+        for (path, denied) in [
+            ("/usr/bin/gh", None),
+            ("/opt/mine", None),
+            ("/tmp/workspace/gh", Some(Why::NotDeclared)),
+            ("./gh", Some(Why::NotDeclared)),
+            ("/usr/bin/undone", Some(Why::NotDeclared)),
+            ("/usr/bin/sh", Some(Why::NotDeclared)),
+        ] {
+            assert_eq!(why(policy().run_program(path, found)), denied, "{path}");
+        }
     }
 
     #[test]

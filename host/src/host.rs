@@ -152,7 +152,7 @@ impl Host {
         };
         let found = instance.resolve_binary(&around).await?;
         if let Ok(binary) = &found {
-            policy.found_program(&binary.program).map_err(|denial| {
+            policy.run_program(&binary.program, |name| self.0.environment.program_path(name)).map_err(|denial| {
                 Error::adapter(format!("the adapter {} found {denial}", adapter.info().id))
             })?;
         }
@@ -214,7 +214,7 @@ impl Host {
             return Err(refused(&adapter.info().id, "use its program", &failure));
         }
         let mut instance = Instance::start(adapter, Some(self.services(policy))).await?;
-        let plan = plan(adapter, &mut instance, &turn, &resolved.binary, policy).await?;
+        let plan = plan(adapter, &mut instance, &turn, &resolved.binary, policy, &self.0.environment).await?;
         Ok((turn, resolved, plan, instance))
     }
 

@@ -3,6 +3,7 @@
 use crate::adapter::Adapter;
 use crate::bindings::types;
 use crate::driver::Ending;
+use crate::environment::Environment;
 use crate::error::{Error, ErrorKind, Result};
 use crate::event::{Failure, IgnoredWish, Retry};
 use crate::frame::Framing;
@@ -84,6 +85,7 @@ pub(crate) async fn plan(
     turn: &Turn,
     binary: &Binary,
     policy: &Policy,
+    environment: &Environment,
 ) -> Result<Plan> {
     let id = &adapter.info().id;
     let plan = plan_unchecked(id, instance, turn, binary).await?;
@@ -91,7 +93,7 @@ pub(crate) async fn plan(
         Error::adapter(format!("the adapter {id} wants {denial}"))
             .hint(format!("`wharf adapters show {id}` tells what it asks for and what is granted"))
     };
-    policy.found_program(&binary.program).map_err(denied)?;
+    policy.run_program(&binary.program, |name| environment.program_path(name)).map_err(denied)?;
     for (name, _) in &plan.variables {
         policy.set_variable(name).map_err(denied)?;
     }

@@ -55,7 +55,7 @@ impl Services {
     }
 
     async fn run(&self, command: &Command) -> Result<Output, Problem> {
-        self.policy.found_program(&command.program).map_err(denied)?;
+        self.policy.run_program(&command.program, |name| self.environment.program_path(name)).map_err(denied)?;
         program::run(command, &self.environment.for_agent(&self.policy)).await
     }
 

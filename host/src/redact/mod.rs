@@ -27,11 +27,14 @@ const ORDINARY_ENDINGS: [&str; 8] = ["MODEL", "URL", "HOME", "DIR", "PATH", "TYP
 /// Whether a variable's value has to be kept out of recordings and logs.
 ///
 /// It has, unless it is shorter than 8 bytes (white space around it does not count), is a number or a boolean, or the
-/// name ends in MODEL, URL, HOME, DIR, PATH, TYPE, REGION or API. In doubt a value is a secret.
+/// name ends in MODEL, URL, HOME, DIR, PATH, TYPE, REGION or API. A URL with a login in it is a secret all the same. In
+/// doubt a value is a secret.
 pub fn is_secret(name: &str, value: &str) -> bool {
     let value = value.trim();
     let name = name.to_ascii_uppercase();
-    value.len() >= SHORTEST_SECRET && !is_number(value) && !ORDINARY_ENDINGS.iter().any(|ending| name.ends_with(ending))
+    let ordinary = ORDINARY_ENDINGS.iter().any(|ending| name.ends_with(ending));
+    let has_login = value.contains("://") && value.contains('@');
+    value.len() >= SHORTEST_SECRET && !is_number(value) && (!ordinary || has_login)
 }
 
 /// A plain decimal number. No exponent: `12345678e9012345` is rather the hexadecimal digits of a key. Booleans need no

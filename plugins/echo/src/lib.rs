@@ -32,7 +32,8 @@ impl Adapter for Echo {
     fn resolve_binary(&mut self, host: &dyn Host, around: &Surroundings) -> Result<Binary, Failure> {
         let mut binary = Binary::at(locate(host, around, &["wharf-echo-agent"], "it comes with wharf")?);
         // The agent is a hidden command of `wharf` itself unless it stands alone.
-        if !binary.program.contains("agent") {
+        let file_name = binary.program.rsplit(['/', '\\']).next().unwrap_or_default();
+        if !file_name.contains("agent") {
             binary.leading_args = vec!["echo-agent".to_owned()];
         }
         let mut words: Vec<&str> = binary.leading_args.iter().map(String::as_str).collect();
