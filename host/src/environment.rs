@@ -58,8 +58,10 @@ impl Environment {
     }
 
     /// The values of the variables that were granted to an adapter or passed on by the user: what recordings redact.
+    /// What every agent gets anyway is no secret: a user's name stands in every path.
     pub(crate) fn granted_values(&self, policy: &Policy) -> Vec<(String, String)> {
-        let granted = |name: &&String| policy.variable(name).is_ok() || self.extra.contains(name);
+        let base = |name: &String| BASE.contains(&name.as_str());
+        let granted = |name: &&String| !base(name) && (policy.variable(name).is_ok() || self.extra.contains(name));
         self.variables
             .keys()
             .filter(granted)
