@@ -1,6 +1,7 @@
 //! Starting: what the agent gets, what is refused and how that is told.
 
 use std::os::unix::fs::PermissionsExt;
+use std::process::Stdio;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
@@ -172,7 +173,9 @@ fn a_nest_that_was_not_settled_takes_along_whoever_is_in_it() {
         let token = token();
         let order = Order { cgroup, ..shell("", "") };
         let nest = Nest::prepare(&order).expect("made");
-        let mut child = Command::new("sleep").arg(&token).envs(nest.markers().variables()).spawn().expect("it starts");
+        let mut command = Command::new("sleep");
+        command.arg(&token).envs(nest.markers().variables()).stdout(Stdio::null()).stderr(Stdio::null());
+        let mut child = command.spawn().expect("it starts");
         wait_for_sleepers(&token, 1);
         drop(nest);
         assert_none_left(&token);
