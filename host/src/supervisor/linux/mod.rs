@@ -12,6 +12,7 @@ mod tree;
 use std::fs::File;
 use std::io;
 use std::sync::Arc;
+use std::time::Duration;
 
 use rustix::process::{Pid, Signal, getpid, getppid, set_parent_process_death_signal};
 
@@ -25,6 +26,9 @@ pub(super) use registry::reap_orphans;
 pub(super) use roster::{become_subreaper, look_after, start};
 pub(super) use tree::Tree;
 
+/// How long to look for what a failed start has left.
+const FAILED_START_LIMIT: Duration = Duration::from_secs(1);
+
 fn own_pid() -> i32 {
     getpid().as_raw_pid()
 }
@@ -36,6 +40,8 @@ pub(super) struct Nest {
     markers: Markers,
     cgroup: Option<Cgroup>,
     note: Option<Note>,
+    /// Whether an agent lives in it, and its tree takes care.
+    settled: bool,
 }
 
 impl Nest {
@@ -60,7 +66,7 @@ impl Nest {
             cgroup: cgroup.as_ref().map(|cgroup| cgroup.path().to_owned()),
         };
         let note = order.registry.as_deref().map(|registry| Note::new(registry, &order.run));
-        let nest = Self { record, markers: Markers::new(&order.run, host), cgroup, note };
+        let nest = Self { record, markers: Markers::new(&order.run, host), cgroup, note, settled: false };
         if let Some(note) = &nest.note {
             note.write(&nest.record).map_err(|error| {
                 SpawnError::because(
@@ -95,17 +101,16 @@ impl Nest {
         let record = Record { agent_pid: Some(pid), agent_start: Some(agent.start), ..self.record.clone() };
         let tree = Arc::new(Tree::new(record, self.markers.clone(), cgroup, self.note.take()));
         start.enter(&tree, agent);
+        self.settled = true;
         tree
     }
 }
 
 impl Drop for Nest {
+    /// A start may fail after the fork, when tokio cannot take over the pipes; then the agent runs and nobody holds it.
     fn drop(&mut self) {
-        if let Some(cgroup) = &self.cgroup {
-            cgroup.remove();
-        }
-        if let Some(note) = &self.note {
-            note.remove();
+        if !self.settled {
+            Tree::unattended(&self.record, self.cgroup.take(), self.note.take()).sweep(FAILED_START_LIMIT);
         }
     }
 }

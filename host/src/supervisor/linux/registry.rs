@@ -140,7 +140,7 @@ fn reap(path: &Path, here: &Place) -> Option<Reaped> {
         Fate::Reap => {}
     }
     let cgroup = record.cgroup.as_deref().and_then(|path| Cgroup::of_dead_host(path, &record.run));
-    let tree = Tree::of_dead_host(&record, cgroup, Note { path: path.to_owned() });
+    let tree = Tree::unattended(&record, cgroup, Some(Note { path: path.to_owned() }));
     let swept = tree.sweep(LIMIT);
     Some(Reaped { run: record.run, swept })
 }

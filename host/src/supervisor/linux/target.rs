@@ -74,7 +74,12 @@ mod tests {
     use std::process::{Child, Command, Stdio};
 
     fn sleeper() -> Child {
-        Command::new("/bin/sleep").arg("60").stdin(Stdio::null()).spawn().expect("sleep is everywhere")
+        Command::new("/bin/sleep")
+            .arg("60")
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("sleep is everywhere")
     }
 
     fn identity(child: &Child) -> Identity {

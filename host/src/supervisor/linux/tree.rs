@@ -31,7 +31,7 @@ pub(in super::super) struct Tree {
     cgroup: Option<Cgroup>,
     /// Its file in the folder of live runs.
     note: Option<Note>,
-    /// Whether this process started it; otherwise it is what a dead host left.
+    /// Whether this process has its agent for a child.
     ours: bool,
     /// Whether the agent was waited for, so that its number no longer is its own.
     reaped: AtomicBool,
@@ -47,9 +47,10 @@ impl Tree {
         Self { record, markers, cgroup, note, ours: true, reaped, gone, known }
     }
 
-    pub(super) fn of_dead_host(record: &Record, cgroup: Option<Cgroup>, note: Note) -> Self {
+    /// One whose agent is nobody's child to be waited for: of a dead host, or of a start that failed.
+    pub(super) fn unattended(record: &Record, cgroup: Option<Cgroup>, note: Option<Note>) -> Self {
         let markers = Markers::new(&record.run, record.host());
-        let tree = Self::new(record.clone(), markers, cgroup, Some(note));
+        let tree = Self::new(record.clone(), markers, cgroup, note);
         Self { ours: false, reaped: AtomicBool::new(true), ..tree }
     }
 

@@ -1,11 +1,12 @@
 //! Starting: what the agent gets, what is refused and how that is told.
 
 use std::os::unix::fs::PermissionsExt;
+use std::process::Stdio;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use super::*;
-use crate::supervisor::{Containment, Exit, SpawnErrorKind, spawner};
+use crate::supervisor::{Containment, Exit, SpawnErrorKind, platform::Nest, spawner};
 
 #[tokio::test]
 async fn the_environment_is_what_was_ordered_and_the_markers() {
@@ -163,4 +164,22 @@ async fn a_panic_at_the_start_of_one_agent_harms_no_other() {
     start(shell("", "")).await.wait().await;
     drop(process.take_stdin());
     expect_line(&mut lines, "end").await;
+}
+
+/// As when the start fails after the fork.
+#[test]
+fn a_nest_that_was_not_settled_takes_along_whoever_is_in_it() {
+    for cgroup in [false, true] {
+        let token = token();
+        let order = Order { cgroup, ..shell("", "") };
+        let nest = Nest::prepare(&order).expect("made");
+        let mut command = Command::new("sleep");
+        command.arg(&token).envs(nest.markers().variables()).stdout(Stdio::null()).stderr(Stdio::null());
+        let mut child = command.spawn().expect("it starts");
+        wait_for_sleepers(&token, 1);
+        drop(nest);
+        assert_none_left(&token);
+        assert!(child.wait().is_err(), "its status was taken as well");
+        assert_eq!(cgroup_folders(&order.run), 0);
+    }
 }
