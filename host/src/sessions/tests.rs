@@ -258,6 +258,27 @@ fn writers_at_the_same_time_lose_nothing() {
 }
 
 #[test]
+fn many_may_open_a_new_file_at_the_same_time() {
+    const OPENERS: usize = 16;
+    for _ in 0..20 {
+        let (_folder, path) = place();
+        let start = Barrier::new(OPENERS);
+        thread::scope(|scope| {
+            for opener in 0..OPENERS {
+                let (start, path) = (&start, &path);
+                scope.spawn(move || {
+                    start.wait();
+                    let sessions = Sessions::open(path).expect("it can be opened while others make it");
+                    took(&sessions, &turn("", &opener.to_string(), 1));
+                });
+            }
+        });
+        let sessions = Sessions::open(&path).expect("it is there");
+        assert_eq!(sessions.list(99).expect("it can be read").len(), OPENERS);
+    }
+}
+
+#[test]
 fn drift_is_counted_by_version() {
     let (_folder, sessions) = open();
     let drift = |unknown: &[(&str, u64)], malformed| Drift {
