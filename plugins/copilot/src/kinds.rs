@@ -1,0 +1,81 @@
+//! Event types that are known and say nothing that the other events do not.
+//!
+//! The inventory of both measured versions, the documented ones that the CLI keeps from stdout (another version may
+//! not), and those of sub-agents and hooks. A type that is neither here nor handled is counted as drift.
+
+/// Sorted, so that it can be searched.
+const SILENT: &[&str] = &[
+    "agent.interrupted",
+    "assistant.intent",
+    "assistant.message_start",
+    "assistant.streaming_delta",
+    "assistant.tool_call_delta",
+    "assistant.usage",
+    "auto_mode_switch.completed",
+    "auto_mode_switch.requested",
+    "elicitation.completed",
+    "elicitation.requested",
+    "hook.end",
+    "hook.start",
+    "model.call_final_result",
+    "model.call_finished",
+    "pending_messages.modified",
+    "permission.completed",
+    "permission.requested",
+    "sandbox.decision",
+    "session.autopilot_objective_changed",
+    "session.background_tasks_changed",
+    "session.compaction_complete",
+    "session.compaction_start",
+    "session.context_changed",
+    "session.custom_agents_updated",
+    "session.extensions_loaded",
+    "session.handoff",
+    "session.idle",
+    "session.mcp_server_tools_loaded",
+    "session.mcp_servers_loaded",
+    "session.mode_changed",
+    "session.mode_notice_delivered",
+    "session.model_change",
+    "session.permissions_changed",
+    "session.plan_changed",
+    "session.shutdown",
+    "session.skills_loaded",
+    "session.snapshot_rewind",
+    "session.title_changed",
+    "session.truncation",
+    "session.usage_info",
+    "session.usage_record",
+    "session.workspace_file_changed",
+    "skill.context_delivered",
+    "skill.context_delivered_ref",
+    "skill.invoked",
+    "skill.invoked_ref",
+    "subagent.completed",
+    "subagent.configured",
+    "subagent.deselected",
+    "subagent.failed",
+    "subagent.selected",
+    "system.message",
+    "tool.execution_progress",
+    "tool.user_requested",
+    "user_input.completed",
+    "user_input.requested",
+];
+
+/// Whether events of this type are knowingly ignored.
+pub(crate) fn is_silent(kind: &str) -> bool {
+    SILENT.binary_search(&kind).is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_list_can_be_searched() {
+        assert!(SILENT.is_sorted());
+        assert!(SILENT.iter().all(|kind| is_silent(kind)));
+        assert!(!is_silent("assistant.message") && !is_silent("function"));
+    }
+}

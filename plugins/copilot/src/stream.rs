@@ -1,0 +1,513 @@
+//! The JSON lines of a headless run: `copilot --output-format json`.
+//!
+//! One process is one turn. Events with an `agentId` are a sub-agent's: its text is told with a parent and is never
+//! the answer. Only the `result` line ends the turn; `assistant.idle` does not.
+
+use crate::clock;
+use crate::failure::Complaint;
+use crate::kinds;
+use crate::tools::Tools;
+use crate::usage;
+use wharf_adapter::{
+    ChangeKind, Effects, ErrorClass, Event, ExitStatus, Failure, FileChange, Json, Level, Malformed, Outcome,
+    RateLimit, SessionInfo, Text,
+};
+
+/// What a turn was started with, as far as its output has to be read in that light.
+#[derive(Debug, Default, Clone)]
+pub(crate) struct Wishes {
+    /// The id that the new session was given.
+    pub(crate) chosen: Option<String>,
+    /// The session that was to be resumed.
+    pub(crate) resume: Option<String>,
+    /// Whether this version fails when there is no such session, rather than starting a new one.
+    pub(crate) resume_is_strict: bool,
+    /// The version of the CLI.
+    pub(crate) version: Option<String>,
+}
+
+/// Text that has streamed but was not confirmed by a whole message yet.
+#[derive(Debug)]
+struct Draft {
+    agent: Option<String>,
+    id: String,
+}
+
+/// What is remembered between two lines.
+#[derive(Debug, Default)]
+pub(crate) struct Stream {
+    pub(crate) wishes: Wishes,
+    session: Option<String>,
+    model: Option<String>,
+    /// The model that was last told.
+    told_model: Option<String>,
+    /// The stamp of the first event.
+    pub(crate) since: Option<String>,
+    tools: Tools,
+    drafts: Vec<Draft>,
+    /// Sub-agents, and the tool calls that started them.
+    agents: Vec<(String, String)>,
+    /// Whether a message of the agent itself had any text.
+    spoke: bool,
+    /// The beginning of a message that comes in several events.
+    partial: String,
+    /// Whether this stream has `model.*` events, which say more than the notices of older versions.
+    detailed: bool,
+    call_failure: Option<Complaint>,
+    error: Option<Complaint>,
+    summary: Option<String>,
+    completed_task: bool,
+    continuations: u32,
+    stopped: Option<String>,
+    aborted: Option<String>,
+    premium_requests: Option<f64>,
+    /// Whether any token was counted.
+    pub(crate) counted: bool,
+    ended: bool,
+}
+
+impl Stream {
+    /// The session's id, once it is known.
+    pub(crate) fn session(&self) -> Option<&str> {
+        self.session.as_deref()
+    }
+
+    /// One line, and the fields of its envelope: type, data, agentId, timestamp.
+    pub(crate) fn line(
+        &mut self,
+        line: Json<'_>,
+        [kind, data, agent, stamp]: [Json<'_>; 4],
+        out: &mut Effects,
+    ) -> Result<(), Malformed> {
+        let kind = kind.name().ok_or(Malformed)?;
+        if self.since.is_none() {
+            self.since = stamp.string();
+        }
+        if kind == "result" {
+            return self.result(line, out);
+        }
+        if kinds::is_silent(kind) {
+            return Ok(());
+        }
+        let agent = agent.filled().map(std::borrow::Cow::into_owned);
+        let time = stamp.name().and_then(clock::seconds);
+        self.event(kind, data, agent, time, out)
+    }
+
+    fn event(
+        &mut self,
+        kind: &str,
+        data: Json<'_>,
+        agent: Option<String>,
+        time: Option<u64>,
+        out: &mut Effects,
+    ) -> Result<(), Malformed> {
+        match kind {
+            "assistant.message_delta" => {
+                let [id, text, by] = data.pick(["messageId", "deltaContent", "parentToolCallId"])?;
+                let (id, text) = (id.str().ok_or(Malformed)?, text.text().ok_or(Malformed)?);
+                let parent = self.parent(agent.as_deref(), by);
+                self.draft(agent, &id);
+                out.text_delta(&id, parent.as_deref(), text);
+            }
+            "assistant.message" => self.message(data, agent, out)?,
+            "assistant.reasoning_delta" => {
+                let [id, text, by] = data.pick(["reasoningId", "deltaContent", "parentToolCallId"])?;
+                let (id, text) = (id.str().ok_or(Malformed)?, text.text().ok_or(Malformed)?);
+                let parent = self.parent(agent.as_deref(), by);
+                self.draft(agent, &id);
+                out.thinking_delta(&id, parent.as_deref(), text);
+            }
+            "assistant.reasoning" => {
+                let [id, text, by] = data.pick(["reasoningId", "content", "parentToolCallId"])?;
+                let (id, text) = (id.str().ok_or(Malformed)?, text.text().ok_or(Malformed)?);
+                let parent = self.parent(agent.as_deref(), by);
+                self.drafts.retain(|draft| draft.id != id);
+                out.thinking(&id, parent.as_deref(), text);
+            }
+            "assistant.turn_start" | "assistant.turn_end" => self.drafts.retain(|draft| draft.agent != agent),
+            "assistant.turn_retry" => {
+                let reason = data.get("reason").string().unwrap_or_default();
+                self.retry(agent.as_deref(), &reason, "", time, out);
+            }
+            "assistant.idle" => {
+                if agent.is_none() && data.get("aborted").is_true() {
+                    self.abort("aborted", out);
+                }
+            }
+            "tool.execution_start" => {
+                let parent = self.parent(agent.as_deref(), data.get("parentToolCallId"));
+                self.tools.start(data, parent, out).ok_or(Malformed)?;
+            }
+            "tool.execution_complete" => {
+                let parent = self.parent(agent.as_deref(), data.get("parentToolCallId"));
+                self.tools.complete(data, parent, out).ok_or(Malformed)?;
+            }
+            "tool.shell_output" => {
+                let parent = self.parent(agent.as_deref(), data.get("parentToolCallId"));
+                self.tools.increment(data, parent.as_deref(), out).ok_or(Malformed)?;
+            }
+            "tool.execution_partial_result" => {
+                let parent = self.parent(agent.as_deref(), data.get("parentToolCallId"));
+                self.tools.cumulative(data, parent.as_deref(), out);
+            }
+            "model.call_start" => self.detailed = true,
+            "model.call_failure" => {
+                self.detailed = true;
+                self.call_failure = Some(call_failure(data, time));
+            }
+            "session.tools_updated" => {
+                if agent.is_none()
+                    && let Some(model) = data.get("model").filled()
+                {
+                    self.model = Some(model.into_owned());
+                    self.tell_session(out);
+                }
+            }
+            "session.start" | "session.resume" => {
+                if agent.is_none()
+                    && let Some(id) = data.get("sessionId").filled()
+                {
+                    self.session = Some(id.into_owned());
+                    self.told_model = None;
+                    self.tell_session(out);
+                }
+            }
+            "session.error" => self.session_error(data, agent.is_none(), time, out)?,
+            "session.warning" => self.warning(data, agent.is_none(), time, out),
+            "session.info" => self.info(data, agent.as_deref(), time, out),
+            "session.mcp_server_status_changed" => mcp_status(data, out),
+            "session.task_complete" => {
+                if agent.is_none() {
+                    let [summary, outcome] = data.pick(["summary", "outcome"])?;
+                    self.summary = summary.filled().map(std::borrow::Cow::into_owned);
+                    self.completed_task = !outcome.is("continue");
+                }
+            }
+            "session.autopilot_stopped" => {
+                let reason = data.get("reason").string().unwrap_or_default();
+                if reason == "aborted" {
+                    self.abort("aborted", out);
+                }
+                self.stopped = Some(reason);
+            }
+            "session.usage_checkpoint" => {
+                self.counted |= usage::accounting(data.get("accountingSnapshot"), out);
+                self.premium_requests = data.get("totalPremiumRequests").f64();
+            }
+            "abort" => {
+                if agent.is_none() {
+                    self.abort(&data.get("reason").str().unwrap_or_default(), out);
+                }
+            }
+            "user.message" => {
+                let [content, source, continued, mode] =
+                    data.pick(["content", "source", "isAutopilotContinuation", "agentMode"])?;
+                let silent = content.is("") && mode.is("autopilot");
+                if agent.is_none() && (continued.is_true() || source.is("autopilot") || silent) {
+                    self.continuations += 1;
+                    out.emit(Event::Other(("autopilot-continuation".to_owned(), self.continuations.to_string())));
+                }
+            }
+            "subagent.started" => {
+                if let (Some(agent), Some(tool)) = (agent, data.get("toolCallId").filled()) {
+                    self.learn(&agent, &tool);
+                }
+            }
+            "system.notification" => {
+                if let Some(text) = data.get("content").filled() {
+                    out.notice(Level::Debug, text);
+                }
+            }
+            other => out.unknown(other),
+        }
+        Ok(())
+    }
+
+    /// The tool call whose sub-agent speaks. An agent of which nothing more is known stands for itself: better a
+    /// parent that is nowhere else than a sub-agent's text taken for the answer.
+    fn parent(&mut self, agent: Option<&str>, by: Json<'_>) -> Option<String> {
+        let by = by.filled().map(std::borrow::Cow::into_owned);
+        let Some(agent) = agent else { return by };
+        if let Some(by) = &by {
+            self.learn(agent, by);
+        }
+        by.or_else(|| self.agents.iter().find(|(known, _)| known == agent).map(|(_, tool)| tool.clone()))
+            .or_else(|| Some(agent.to_owned()))
+    }
+
+    fn learn(&mut self, agent: &str, tool: &str) {
+        if !self.agents.iter().any(|(known, _)| known == agent) {
+            self.agents.push((agent.to_owned(), tool.to_owned()));
+        }
+    }
+
+    fn draft(&mut self, agent: Option<String>, id: &str) {
+        if !self.drafts.iter().any(|draft| draft.id == id) {
+            self.drafts.push(Draft { agent, id: id.to_owned() });
+        }
+    }
+
+    fn message(&mut self, data: Json<'_>, agent: Option<String>, out: &mut Effects) -> Result<(), Malformed> {
+        let [id, content, model, tokens, by, index, count] = data.pick([
+            "messageId",
+            "content",
+            "model",
+            "outputTokens",
+            "parentToolCallId",
+            "chunkIndex",
+            "chunkCount",
+        ])?;
+        let id = id.str().ok_or(Malformed)?;
+        let parent = self.parent(agent.as_deref(), by);
+        let top = parent.is_none();
+        if top && let Some(model) = model.filled() {
+            self.model = Some(model.into_owned());
+        }
+        let model = model.filled().or_else(|| self.model.as_deref().filter(|_| top).map(Into::into));
+        self.counted |= usage::message(tokens, model.as_deref(), out);
+        self.call_failure = None;
+        let mut text = content.text().ok_or(Malformed)?;
+        let mut empty = content.is("");
+        if let (Some(index), Some(count @ 2..)) = (index.u64(), count.u64()) {
+            if index == 0 {
+                self.partial.clear();
+            }
+            self.partial.push_str(&content.str().unwrap_or_default());
+            if index + 1 < count {
+                return Ok(());
+            }
+            empty = self.partial.is_empty();
+            text = Text::Inline(std::mem::take(&mut self.partial));
+        }
+        let drafted = self.drafts.iter().any(|draft| draft.id == id);
+        self.drafts.retain(|draft| draft.id != id);
+        self.spoke |= top && !empty;
+        // A message of tool calls only has no text: there is nothing to tell, unless text was told before.
+        if !empty || drafted {
+            out.message(&id, parent.as_deref(), text);
+        }
+        Ok(())
+    }
+
+    /// The attempt failed and is made again: what it streamed is void.
+    fn retry(&mut self, agent: Option<&str>, reason: &str, message: &str, time: Option<u64>, out: &mut Effects) {
+        self.drafts.retain(|draft| {
+            let void = draft.agent.as_deref() == agent;
+            if void {
+                out.emit(Event::Discard(draft.id.clone()));
+            }
+            !void
+        });
+        let call = self.call_failure.take().unwrap_or_else(|| Complaint {
+            message: if message.is_empty() { format!("the model call failed: {reason}") } else { message.to_owned() },
+            time,
+            ..Complaint::default()
+        });
+        out.emit(Event::Retrying(Complaint { kind: reason.to_owned(), ..call }.failure()));
+    }
+
+    fn session_error(
+        &mut self,
+        data: Json<'_>,
+        top: bool,
+        time: Option<u64>,
+        out: &mut Effects,
+    ) -> Result<(), Malformed> {
+        let [kind, message, status, code] = data.pick(["errorType", "message", "statusCode", "errorCode"])?;
+        let mut error = Complaint {
+            kind: kind.string().unwrap_or_default(),
+            status: status.u64().and_then(|status| u16::try_from(status).ok()),
+            code: code.filled().map(std::borrow::Cow::into_owned),
+            message: message.string().unwrap_or_default(),
+            transport: false,
+            time,
+        };
+        // The failed call says more, where it is the one that this is about.
+        if let Some(call) =
+            self.call_failure.take().filter(|call| error.status.is_none() || call.status == error.status)
+        {
+            error.code = error.code.or(call.code);
+            error.transport = call.transport;
+            error.status = error.status.or(call.status);
+        }
+        let failure = error.failure();
+        if failure.class == ErrorClass::RateLimit {
+            let scope = error.code.clone().unwrap_or_else(|| "requests".to_owned());
+            out.emit(Event::Limit(RateLimit { scope, resets_at: error.resets_at(), blocked: true }));
+        }
+        out.notice(Level::Error, error.message.as_str());
+        // Failed hooks and calls that were made up for do not fail the run.
+        if top && !matches!(error.kind.as_str(), "model_call" | "hook") {
+            self.error = Some(error);
+        }
+        Ok(())
+    }
+
+    fn warning(&mut self, data: Json<'_>, top: bool, time: Option<u64>, out: &mut Effects) {
+        let message = data.get("message").string().unwrap_or_default();
+        let kind = match data.get("warningType").name() {
+            Some("policy_blocked") => "policy",
+            Some("compaction_static_context_blocked") => "context_limit",
+            _ => "",
+        };
+        if top && !kind.is_empty() && self.error.is_none() {
+            self.error =
+                Some(Complaint { kind: kind.to_owned(), message: message.clone(), time, ..Complaint::default() });
+        }
+        out.notice(Level::Warn, message);
+    }
+
+    fn info(&mut self, data: Json<'_>, agent: Option<&str>, time: Option<u64>, out: &mut Effects) {
+        let message = data.get("message").string().unwrap_or_default();
+        match data.get("infoType").name() {
+            // Newer versions tell these by events of their own, before or after.
+            Some("model_retry" | "file_created" | "cancellation" | "autopilot_continuation") if self.detailed => {}
+            Some("cancellation" | "autopilot_continuation") => {}
+            Some("model_retry") => self.retry(agent, "", &message, time, out),
+            Some("file_created") => out.emit(Event::FileChange(FileChange {
+                path: message,
+                kind: ChangeKind::Created,
+                added: None,
+                removed: None,
+            })),
+            _ => out.notice(Level::Info, message),
+        }
+    }
+
+    fn abort(&mut self, reason: &str, out: &mut Effects) {
+        self.tools.abort(out);
+        if self.aborted.is_none() {
+            self.aborted = Some(reason.to_owned());
+        }
+    }
+
+    fn tell_session(&mut self, out: &mut Effects) {
+        if self.told_model == self.model && self.model.is_some() {
+            return;
+        }
+        let known = self.session.as_ref().or(self.wishes.chosen.as_ref()).or(self.wishes.resume.as_ref());
+        out.emit(Event::Session(SessionInfo {
+            // The model is known long before the id, which old versions tell only at the end: empty is unknown.
+            id: known.cloned().unwrap_or_default(),
+            resumed: None,
+            model: self.model.clone(),
+            runtime_version: self.wishes.version.clone(),
+        }));
+        self.told_model.clone_from(&self.model);
+    }
+
+    fn result(&mut self, line: Json<'_>, out: &mut Effects) -> Result<(), Malformed> {
+        let [session, code, counts, outcome, blocker] =
+            line.pick(["sessionId", "exitCode", "usage", "outcome", "blocker"])?;
+        let code = code.i32().ok_or(Malformed)?;
+        if let Some(id) = session.filled() {
+            let id = id.into_owned();
+            out.emit(Event::Session(SessionInfo {
+                resumed: self.resumed(&id),
+                id: id.clone(),
+                model: self.model.clone(),
+                runtime_version: self.wishes.version.clone(),
+            }));
+            self.session = Some(id);
+        }
+        usage::result(counts, out);
+        let changes = counts.get("codeChanges");
+        if changes.is_object() {
+            out.emit(Event::Other(("code-changes".to_owned(), changes.raw().to_owned())));
+        }
+        let outcome = if outcome.is("blocked") {
+            Outcome::Blocked(reason(blocker).or_else(|| self.summary.clone()).unwrap_or_default())
+        } else {
+            self.outcome(code)
+        };
+        let answer = self.summary.take().filter(|_| !self.spoke).map(Text::Inline);
+        out.turn_end(outcome, answer);
+        self.ended = true;
+        Ok(())
+    }
+
+    fn resumed(&self, id: &str) -> Option<bool> {
+        let wanted = self.wishes.resume.as_deref()?;
+        match self.wishes.resume_is_strict {
+            // It would have failed otherwise, and a name or a prefix is as good as an id.
+            true => Some(true),
+            // Old versions start a new session under an unknown id: that it is the same says nothing.
+            false if wanted == id => None,
+            false => Some(id.starts_with(wanted)),
+        }
+    }
+
+    /// What an exit code means in the light of what was said before. A signal gives code 0 as success does.
+    fn outcome(&mut self, code: i32) -> Outcome {
+        let failure = self.error.take().filter(|_| code != 0).map(|error| error.failure());
+        let capped = self.stopped.as_deref() == Some("cap_reached")
+            || self.stopped.is_none() && self.continuations > 0 && !self.completed_task;
+        match (failure, self.aborted.as_deref()) {
+            (Some(failure), _) => Outcome::Failed(failure),
+            (None, Some("autopilot_credit_limit")) => Outcome::Limit("budget".to_owned()),
+            (None, Some(_)) => Outcome::Cancelled,
+            (None, None) if code != 0 => {
+                let message = format!("Copilot ended with exit code {code} and did not say why");
+                Outcome::Failed(Failure::new(ErrorClass::Other, message))
+            }
+            (None, None) if capped => Outcome::Limit("autopilot-continues".to_owned()),
+            (None, None) => Outcome::Completed,
+        }
+    }
+
+    /// The process is gone. Without a `result` line, what was said before still counts.
+    pub(crate) fn finish(&mut self, _exit: ExitStatus, out: &mut Effects) {
+        if self.ended {
+            return;
+        }
+        if let Some(count) = self.premium_requests {
+            usage::premium_requests(count, out);
+        }
+        match (self.error.take(), &self.aborted) {
+            (Some(error), _) => out.failed(error.failure()),
+            (None, Some(_)) => out.turn_end(Outcome::Cancelled, None),
+            (None, None) => return,
+        }
+        self.ended = true;
+    }
+}
+
+fn call_failure(data: Json<'_>, time: Option<u64>) -> Complaint {
+    let message = data.get("errorMessage").string().unwrap_or_default();
+    // It is JSON in a string: an object with a message, or a string.
+    let inner = Json::parse(&message);
+    let text = inner.get("message").string().or_else(|| inner.string());
+    Complaint {
+        kind: String::new(),
+        status: data.get("statusCode").u64().and_then(|status| u16::try_from(status).ok()),
+        code: data.get("errorCode").filled().map(std::borrow::Cow::into_owned),
+        message: text.unwrap_or(message),
+        transport: data.get("failureKind").is("transport"),
+        time,
+    }
+}
+
+fn mcp_status(data: Json<'_>, out: &mut Effects) {
+    let status = data.get("status").str().unwrap_or_default();
+    if !matches!(status.as_ref(), "failed" | "error" | "needs-auth") {
+        return;
+    }
+    let name = data.get("serverName").str().unwrap_or_default();
+    let mut text = format!("MCP server {name}: {status}");
+    if let Some(error) = data.get("error").filled() {
+        text.push_str(": ");
+        text.push_str(&error);
+    }
+    out.notice(Level::Warn, text);
+}
+
+/// What stands in the way: a text, or an object that has one.
+fn reason(blocker: Json<'_>) -> Option<String> {
+    let said = |key| blocker.get(key).filled().map(std::borrow::Cow::into_owned);
+    blocker
+        .filled()
+        .map(std::borrow::Cow::into_owned)
+        .or_else(|| ["message", "reason", "description", "summary"].into_iter().find_map(said))
+        .or_else(|| (!blocker.is_null()).then(|| blocker.raw().to_owned()))
+}
