@@ -11,8 +11,8 @@ use wharf_adapter::{
 /// The first run unpacks 235 MB: 10 s were seen on a loaded machine.
 const PROBE_MILLIS: u32 = 40_000;
 
-/// The program that the user named; `copilot` in PATH, or what npm's loader there would start; WinGet's link; and last
-/// `gh copilot`.
+/// The program that the user named; `copilot` in PATH, or what npm's loader there would start; `WinGet`'s link; and
+/// last `gh copilot`.
 pub(crate) fn resolve(host: &dyn Host, around: &Surroundings) -> Result<Binary, Failure> {
     let mut binary = find(host, around)?;
     if binary.version.is_none() {

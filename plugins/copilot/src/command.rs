@@ -94,7 +94,7 @@ fn permissions(turn: &Turn, transport: Transport, launch: &mut Launch) {
 fn session(choice: &SessionChoice, features: Features, launch: &mut Launch) {
     match choice {
         SessionChoice::Fresh(Some(id)) if features.session_id && is_uuid(id) => {
-            launch.arg(format!("--session-id={id}"))
+            launch.arg(format!("--session-id={id}"));
         }
         SessionChoice::Fresh(_) => {}
         SessionChoice::Resume(id) => {
@@ -247,4 +247,188 @@ pub(crate) fn prompt(turn: &Turn) -> Result<String, Failure> {
         None if turn.prompt.trim_start().starts_with('/') => format!("The request: {}", turn.prompt),
         None => turn.prompt.clone(),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Copilot;
+    use wharf_adapter::testing::{set_option, turn};
+
+    const ID: &str = "11111111-2222-4333-8444-555555555555";
+
+    fn built(version: Option<&str>, change: impl FnOnce(&mut Turn)) -> Launch {
+        let mut wish = turn::<Copilot>("prompt");
+        change(&mut wish);
+        build(&wish, Features::of(version)).expect("a command line")
+    }
+
+    fn words(launch: &Launch) -> String {
+        let words: Vec<String> = launch
+            .args
+            .iter()
+            .map(|word| word.file.as_ref().map_or(word.text.clone(), |file| format!("{}<{file}>", word.text)))
+            .collect();
+        words.join(" ")
+    }
+
+    fn ignored(launch: &Launch) -> Vec<&str> {
+        launch.ignored.iter().map(|wish| wish.name.as_str()).collect()
+    }
+
+    #[test]
+    fn a_plain_turn() {
+        let launch = built(Some("1.0.102"), |_| {});
+        assert_eq!(
+            words(&launch),
+            format!(
+                "--output-format json -s --no-ask-user --stream on --no-auto-update --log-level error --allow-all \
+                 --session-id={ID} --usage-output-file <usage.json> --no-custom-instructions --disable-builtin-mcps"
+            )
+        );
+        let launch = built(Some("1.0.35"), |_| {});
+        assert_eq!(
+            words(&launch),
+            "--output-format json -s --no-ask-user --stream on --no-auto-update --log-level error --allow-all \
+             --no-custom-instructions --disable-builtin-mcps"
+        );
+        assert_eq!(words(&built(None, |_| {})), words(&launch), "an unknown version gets what all have");
+        assert!(launch.ignored.is_empty() && launch.files.is_empty());
+    }
+
+    /// A change to the turn, and what it must add to the command line.
+    type Case = (fn(&mut Turn), &'static str);
+
+    #[test]
+    fn every_wish_has_its_words() {
+        let cases: [Case; 15] = [
+            (|turn| turn.stream_text = false, "--stream off"),
+            (|turn| turn.model = Some("gpt-5.4".into()), "--model=gpt-5.4"),
+            (|turn| turn.effort = Some("max".into()), "--reasoning-effort max"),
+            (|turn| turn.effort = Some("none".into()), "--reasoning-effort none"),
+            (|turn| turn.autopilot = true, "--autopilot --max-autopilot-continues 50"),
+            (
+                |turn| {
+                    turn.autopilot = true;
+                    turn.max_turns = Some(3);
+                },
+                "--max-autopilot-continues 3",
+            ),
+            (|turn| turn.session = SessionChoice::Resume("abc".into()), "--resume=abc"),
+            (|turn| turn.session = SessionChoice::MostRecent, "--continue"),
+            (|turn| turn.extra_dirs = vec!["/a".into(), "/b".into()], "--add-dir=/a --add-dir=/b"),
+            (|turn| turn.mcp_servers = Some("{}".into()), "--additional-mcp-config @<mcp.json>"),
+            (|turn| set_option(turn, "agent", "\"reviewer\""), "--agent=reviewer"),
+            (|turn| set_option(turn, "reasoning-summaries", "true"), "--enable-reasoning-summaries"),
+            (|turn| set_option(turn, "experimental", "true"), "--experimental"),
+            (|turn| set_option(turn, "max-ai-credits", "40"), "--max-ai-credits 40"),
+            (|turn| set_option(turn, "max-autopilot-continues", "7"), "--allow-all"),
+        ];
+        for (change, expected) in cases {
+            let launch = built(Some("1.0.102"), change);
+            assert!(words(&launch).contains(expected), "{expected} is not in {}", words(&launch));
+            assert!(launch.ignored.is_empty(), "{expected}: {:?}", launch.ignored);
+            assert!(!words(&launch).contains("--verbose"));
+        }
+        let quiet = built(Some("1.0.102"), |turn| {
+            set_option(turn, "no-custom-instructions", "false");
+            set_option(turn, "disable-builtin-mcps", "false");
+        });
+        assert!(!words(&quiet).contains("custom") && !words(&quiet).contains("builtin"));
+    }
+
+    #[test]
+    fn rules_take_the_place_of_allowing_everything() {
+        let rule = || vec!["shell(git:*)".to_owned()];
+        let allow = words(&built(None, |turn| turn.tools.allow = rule()));
+        assert!(allow.contains("--allow-tool=shell(git:*)") && !allow.contains("--allow-all"), "{allow}");
+        let deny = words(&built(None, |turn| turn.tools.deny = rule()));
+        assert!(deny.contains("--allow-all-tools --deny-tool=shell(git:*)"), "{deny}");
+        let only = words(&built(None, |turn| turn.tools.only = vec!["view".into(), "grep".into()]));
+        assert!(only.contains("--allow-all-tools --available-tools=view,grep"), "{only}");
+        let without = words(&built(None, |turn| turn.tools.without = vec!["bash".into()]));
+        assert!(without.contains("--excluded-tools=bash"), "{without}");
+        let denied = words(&built(None, |turn| turn.approvals = Approvals::Deny));
+        assert!(!denied.contains("--allow"), "{denied}");
+    }
+
+    #[test]
+    fn what_cannot_be_honoured_is_said() {
+        let launch = built(Some("1.0.35"), |turn| {
+            turn.max_cost_micros = Some(1);
+            turn.fallback_model = Some("m".into());
+            turn.output_schema = Some("{}".into());
+            turn.max_turns = Some(2);
+            turn.session = SessionChoice::Fork(ID.into());
+            turn.effort = Some("max".into());
+            set_option(turn, "max-ai-credits", "40");
+        });
+        let expected =
+            ["session", "effort", "max-turns", "max-ai-credits", "max-cost", "fallback-model", "output-schema"];
+        assert_eq!(ignored(&launch), expected);
+        assert!(words(&launch).contains("--reasoning-effort xhigh") && !words(&launch).contains("session"));
+        assert_eq!(ignored(&built(None, |turn| turn.effort = Some("heroic".into()))), ["effort"]);
+        let asking = built(None, |turn| {
+            turn.approvals = Approvals::Ask;
+            set_option(turn, "transport", "\"jsonl\"");
+        });
+        assert_eq!(ignored(&asking), ["approvals"]);
+    }
+
+    #[test]
+    fn a_resumed_session_stays_in_the_workspace() {
+        let launch = built(Some("1.0.102"), |turn| turn.session = SessionChoice::Resume(ID.into()));
+        let set: Vec<_> = launch.variables.iter().map(|(name, value)| (name.as_str(), value.text.as_str())).collect();
+        assert_eq!(set, [("COPILOT_AUTO_UPDATE", "false"), ("COPILOT_DISABLE_RESUME_AUTO_CD", "1")]);
+        let needs = crate::info::describe().needs.variables;
+        assert!(set.iter().all(|(name, _)| needs.iter().any(|need| need == name)), "they must be among the needs");
+    }
+
+    #[test]
+    fn mcp_servers_are_wrapped_where_they_are_bare() {
+        for (given, written) in [
+            (r#"{"a":{"command":"x"}}"#, r#"{"mcpServers":{"a":{"command":"x"}}}"#),
+            (r#"{"mcpServers":{"a":{}}}"#, r#"{"mcpServers":{"a":{}}}"#),
+        ] {
+            let launch = built(None, |turn| turn.mcp_servers = Some(given.to_owned()));
+            assert_eq!(launch.files[0].content, written.as_bytes());
+        }
+        let mut wish = turn::<Copilot>("prompt");
+        wish.mcp_servers = Some("[1]".to_owned());
+        assert_eq!(build(&wish, Features::of(None)).map_err(|failure| failure.class), Err(ErrorClass::InvalidOption));
+    }
+
+    #[test]
+    fn asking_needs_the_protocol() {
+        let launch = built(Some("1.0.102"), |turn| turn.approvals = Approvals::Ask);
+        assert!(words(&launch).starts_with("--acp ") && launch.ends == Ending::WhenStdinCloses);
+        assert!(!words(&launch).contains("--allow") && !words(&launch).contains("--session-id"));
+    }
+
+    #[test]
+    fn the_prompt_reaches_the_model() {
+        let cases = [
+            (None, "Say hi.\n", "Say hi.\n"),
+            (Some(""), "Say hi.", "Say hi."),
+            (Some("Be brief."), "/compact", "<system>\nBe brief.\n</system>\n\n/compact"),
+            (None, "/compact", "The request: /compact"),
+            (None, " /autopilot on", "The request:  /autopilot on"),
+            (None, "see /etc", "see /etc"),
+        ];
+        for (system, text, expected) in cases {
+            let mut wish = turn::<Copilot>(text);
+            wish.system_prompt = system.map(str::to_owned);
+            assert_eq!(prompt(&wish), Ok(expected.to_owned()));
+        }
+        assert!(prompt(&turn::<Copilot>(" \n")).is_err());
+    }
+
+    #[test]
+    fn only_uuids_may_name_a_new_session() {
+        for (id, valid) in
+            [(ID, true), ("my-own-id", false), ("11111111-2222-4333-8444-55555555555g", false), ("", false)]
+        {
+            assert_eq!(is_uuid(id), valid, "{id}");
+        }
+    }
 }

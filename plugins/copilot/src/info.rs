@@ -6,7 +6,7 @@ use wharf_adapter::{AdapterInfo, OptionKind};
 /// How to get the CLI.
 pub(crate) const INSTALL: &str = "npm install -g @github/copilot";
 
-/// Where WinGet links programs, below the home.
+/// Where `WinGet` links programs, below the home.
 pub(crate) const WINGET: &str = "AppData/Local/Microsoft/WinGet/Links/copilot.exe";
 
 /// Where models are listed, unless `COPILOT_API_URL` says otherwise.
@@ -81,6 +81,6 @@ pub(crate) fn describe() -> AdapterInfo {
         .option("experimental", OptionKind::Flag, Some("false"), "turn experimental features on")
         .option("max-ai-credits", OptionKind::Integer, None, "stop after so many AI credits (at least 30)");
     info.tested_with = format!(">={OLDEST}, <={NEWEST}");
-    info.install_hint = INSTALL.to_owned();
+    INSTALL.clone_into(&mut info.install_hint);
     info
 }

@@ -14,9 +14,11 @@ mod info;
 mod kinds;
 mod login;
 mod models;
+mod speakers;
 mod stream;
 mod tools;
 mod usage;
+mod verdict;
 
 use command::Transport;
 use features::Features;
@@ -87,8 +89,8 @@ impl Adapter for Copilot {
         self.acp.respond(reply, out);
     }
 
-    fn finish(&mut self, host: &dyn Host, exit: ExitStatus, out: &mut Effects) {
-        self.stream.finish(exit, out);
+    fn finish(&mut self, host: &dyn Host, _exit: ExitStatus, out: &mut Effects) {
+        self.stream.finish(out);
         let stream = &mut self.stream;
         let Some(since) = stream.since.clone() else { return };
         stream.counted |= self.usage_file && usage::from_file(host, out);

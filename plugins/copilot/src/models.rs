@@ -125,7 +125,7 @@ fn github_model(entry: Json<'_>, plan: Option<&str>) -> Option<Model> {
     })
 }
 
-/// An entry as OpenAI and Anthropic have them.
+/// An entry as `OpenAI` and Anthropic have them.
 fn own_model(entry: Json<'_>) -> Option<Model> {
     let [id, name, owner] = entry.pick(["id", "display_name", "owned_by"]).ok()?;
     let id = id.string()?;

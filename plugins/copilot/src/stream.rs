@@ -6,11 +6,13 @@
 use crate::clock;
 use crate::failure::Complaint;
 use crate::kinds;
+use crate::speakers::Speakers;
 use crate::tools::Tools;
 use crate::usage;
+use crate::verdict::Verdict;
+use std::borrow::Cow;
 use wharf_adapter::{
-    ChangeKind, Effects, ErrorClass, Event, ExitStatus, Failure, FileChange, Json, Level, Malformed, Outcome,
-    RateLimit, SessionInfo, Text,
+    ChangeKind, Effects, ErrorClass, Event, FileChange, Json, Level, Malformed, Outcome, RateLimit, SessionInfo, Text,
 };
 
 /// What a turn was started with, as far as its output has to be read in that light.
@@ -26,13 +28,6 @@ pub(crate) struct Wishes {
     pub(crate) version: Option<String>,
 }
 
-/// Text that has streamed but was not confirmed by a whole message yet.
-#[derive(Debug)]
-struct Draft {
-    agent: Option<String>,
-    id: String,
-}
-
 /// What is remembered between two lines.
 #[derive(Debug, Default)]
 pub(crate) struct Stream {
@@ -44,22 +39,13 @@ pub(crate) struct Stream {
     /// The stamp of the first event.
     pub(crate) since: Option<String>,
     tools: Tools,
-    drafts: Vec<Draft>,
-    /// Sub-agents, and the tool calls that started them.
-    agents: Vec<(String, String)>,
-    /// Whether a message of the agent itself had any text.
-    spoke: bool,
+    speakers: Speakers,
+    verdict: Verdict,
     /// The beginning of a message that comes in several events.
     partial: String,
     /// Whether this stream has `model.*` events, which say more than the notices of older versions.
     detailed: bool,
     call_failure: Option<Complaint>,
-    error: Option<Complaint>,
-    summary: Option<String>,
-    completed_task: bool,
-    continuations: u32,
-    stopped: Option<String>,
-    aborted: Option<String>,
     premium_requests: Option<f64>,
     /// Whether any token was counted.
     pub(crate) counted: bool,
@@ -89,16 +75,16 @@ impl Stream {
         if kinds::is_silent(kind) {
             return Ok(());
         }
-        let agent = agent.filled().map(std::borrow::Cow::into_owned);
+        let agent = agent.filled();
         let time = stamp.name().and_then(clock::seconds);
-        self.event(kind, data, agent, time, out)
+        self.event(kind, data, agent.as_deref(), time, out)
     }
 
     fn event(
         &mut self,
         kind: &str,
         data: Json<'_>,
-        agent: Option<String>,
+        agent: Option<&str>,
         time: Option<u64>,
         out: &mut Effects,
     ) -> Result<(), Malformed> {
@@ -106,29 +92,29 @@ impl Stream {
             "assistant.message_delta" => {
                 let [id, text, by] = data.pick(["messageId", "deltaContent", "parentToolCallId"])?;
                 let (id, text) = (id.str().ok_or(Malformed)?, text.text().ok_or(Malformed)?);
-                let parent = self.parent(agent.as_deref(), by);
-                self.draft(agent, &id);
+                let parent = self.speakers.parent(agent, by);
+                self.speakers.draft(agent, &id);
                 out.text_delta(&id, parent.as_deref(), text);
             }
             "assistant.message" => self.message(data, agent, out)?,
             "assistant.reasoning_delta" => {
                 let [id, text, by] = data.pick(["reasoningId", "deltaContent", "parentToolCallId"])?;
                 let (id, text) = (id.str().ok_or(Malformed)?, text.text().ok_or(Malformed)?);
-                let parent = self.parent(agent.as_deref(), by);
-                self.draft(agent, &id);
+                let parent = self.speakers.parent(agent, by);
+                self.speakers.draft(agent, &id);
                 out.thinking_delta(&id, parent.as_deref(), text);
             }
             "assistant.reasoning" => {
                 let [id, text, by] = data.pick(["reasoningId", "content", "parentToolCallId"])?;
                 let (id, text) = (id.str().ok_or(Malformed)?, text.text().ok_or(Malformed)?);
-                let parent = self.parent(agent.as_deref(), by);
-                self.drafts.retain(|draft| draft.id != id);
+                let parent = self.speakers.parent(agent, by);
+                self.speakers.confirm(&id);
                 out.thinking(&id, parent.as_deref(), text);
             }
-            "assistant.turn_start" | "assistant.turn_end" => self.drafts.retain(|draft| draft.agent != agent),
+            "assistant.turn_start" | "assistant.turn_end" => self.speakers.settle(agent),
             "assistant.turn_retry" => {
                 let reason = data.get("reason").string().unwrap_or_default();
-                self.retry(agent.as_deref(), &reason, "", time, out);
+                self.retry(agent, &reason, "", time, out);
             }
             "assistant.idle" => {
                 if agent.is_none() && data.get("aborted").is_true() {
@@ -136,19 +122,19 @@ impl Stream {
                 }
             }
             "tool.execution_start" => {
-                let parent = self.parent(agent.as_deref(), data.get("parentToolCallId"));
+                let parent = self.speakers.parent(agent, data.get("parentToolCallId"));
                 self.tools.start(data, parent, out).ok_or(Malformed)?;
             }
             "tool.execution_complete" => {
-                let parent = self.parent(agent.as_deref(), data.get("parentToolCallId"));
+                let parent = self.speakers.parent(agent, data.get("parentToolCallId"));
                 self.tools.complete(data, parent, out).ok_or(Malformed)?;
             }
             "tool.shell_output" => {
-                let parent = self.parent(agent.as_deref(), data.get("parentToolCallId"));
+                let parent = self.speakers.parent(agent, data.get("parentToolCallId"));
                 self.tools.increment(data, parent.as_deref(), out).ok_or(Malformed)?;
             }
             "tool.execution_partial_result" => {
-                let parent = self.parent(agent.as_deref(), data.get("parentToolCallId"));
+                let parent = self.speakers.parent(agent, data.get("parentToolCallId"));
                 self.tools.cumulative(data, parent.as_deref(), out);
             }
             "model.call_start" => self.detailed = true,
@@ -175,13 +161,13 @@ impl Stream {
             }
             "session.error" => self.session_error(data, agent.is_none(), time, out)?,
             "session.warning" => self.warning(data, agent.is_none(), time, out),
-            "session.info" => self.info(data, agent.as_deref(), time, out),
+            "session.info" => self.info(data, agent, time, out),
             "session.mcp_server_status_changed" => mcp_status(data, out),
             "session.task_complete" => {
                 if agent.is_none() {
                     let [summary, outcome] = data.pick(["summary", "outcome"])?;
-                    self.summary = summary.filled().map(std::borrow::Cow::into_owned);
-                    self.completed_task = !outcome.is("continue");
+                    self.verdict.summary = summary.filled().map(Cow::into_owned);
+                    self.verdict.task_done = !outcome.is("continue");
                 }
             }
             "session.autopilot_stopped" => {
@@ -189,7 +175,7 @@ impl Stream {
                 if reason == "aborted" {
                     self.abort("aborted", out);
                 }
-                self.stopped = Some(reason);
+                self.verdict.stopped = Some(reason);
             }
             "session.usage_checkpoint" => {
                 self.counted |= usage::accounting(data.get("accountingSnapshot"), out);
@@ -205,13 +191,16 @@ impl Stream {
                     data.pick(["content", "source", "isAutopilotContinuation", "agentMode"])?;
                 let silent = content.is("") && mode.is("autopilot");
                 if agent.is_none() && (continued.is_true() || source.is("autopilot") || silent) {
-                    self.continuations += 1;
-                    out.emit(Event::Other(("autopilot-continuation".to_owned(), self.continuations.to_string())));
+                    self.verdict.continuations += 1;
+                    out.emit(Event::Other((
+                        "autopilot-continuation".to_owned(),
+                        self.verdict.continuations.to_string(),
+                    )));
                 }
             }
             "subagent.started" => {
                 if let (Some(agent), Some(tool)) = (agent, data.get("toolCallId").filled()) {
-                    self.learn(&agent, &tool);
+                    self.speakers.learn(agent, &tool);
                 }
             }
             "system.notification" => {
@@ -224,31 +213,7 @@ impl Stream {
         Ok(())
     }
 
-    /// The tool call whose sub-agent speaks. An agent of which nothing more is known stands for itself: better a
-    /// parent that is nowhere else than a sub-agent's text taken for the answer.
-    fn parent(&mut self, agent: Option<&str>, by: Json<'_>) -> Option<String> {
-        let by = by.filled().map(std::borrow::Cow::into_owned);
-        let Some(agent) = agent else { return by };
-        if let Some(by) = &by {
-            self.learn(agent, by);
-        }
-        by.or_else(|| self.agents.iter().find(|(known, _)| known == agent).map(|(_, tool)| tool.clone()))
-            .or_else(|| Some(agent.to_owned()))
-    }
-
-    fn learn(&mut self, agent: &str, tool: &str) {
-        if !self.agents.iter().any(|(known, _)| known == agent) {
-            self.agents.push((agent.to_owned(), tool.to_owned()));
-        }
-    }
-
-    fn draft(&mut self, agent: Option<String>, id: &str) {
-        if !self.drafts.iter().any(|draft| draft.id == id) {
-            self.drafts.push(Draft { agent, id: id.to_owned() });
-        }
-    }
-
-    fn message(&mut self, data: Json<'_>, agent: Option<String>, out: &mut Effects) -> Result<(), Malformed> {
+    fn message(&mut self, data: Json<'_>, agent: Option<&str>, out: &mut Effects) -> Result<(), Malformed> {
         let [id, content, model, tokens, by, index, count] = data.pick([
             "messageId",
             "content",
@@ -259,7 +224,7 @@ impl Stream {
             "chunkCount",
         ])?;
         let id = id.str().ok_or(Malformed)?;
-        let parent = self.parent(agent.as_deref(), by);
+        let parent = self.speakers.parent(agent, by);
         let top = parent.is_none();
         if top && let Some(model) = model.filled() {
             self.model = Some(model.into_owned());
@@ -280,9 +245,8 @@ impl Stream {
             empty = self.partial.is_empty();
             text = Text::Inline(std::mem::take(&mut self.partial));
         }
-        let drafted = self.drafts.iter().any(|draft| draft.id == id);
-        self.drafts.retain(|draft| draft.id != id);
-        self.spoke |= top && !empty;
+        let drafted = self.speakers.confirm(&id);
+        self.verdict.spoke |= top && !empty;
         // A message of tool calls only has no text: there is nothing to tell, unless text was told before.
         if !empty || drafted {
             out.message(&id, parent.as_deref(), text);
@@ -292,13 +256,7 @@ impl Stream {
 
     /// The attempt failed and is made again: what it streamed is void.
     fn retry(&mut self, agent: Option<&str>, reason: &str, message: &str, time: Option<u64>, out: &mut Effects) {
-        self.drafts.retain(|draft| {
-            let void = draft.agent.as_deref() == agent;
-            if void {
-                out.emit(Event::Discard(draft.id.clone()));
-            }
-            !void
-        });
+        self.speakers.void(agent, out);
         let call = self.call_failure.take().unwrap_or_else(|| Complaint {
             message: if message.is_empty() { format!("the model call failed: {reason}") } else { message.to_owned() },
             time,
@@ -318,7 +276,7 @@ impl Stream {
         let mut error = Complaint {
             kind: kind.string().unwrap_or_default(),
             status: status.u64().and_then(|status| u16::try_from(status).ok()),
-            code: code.filled().map(std::borrow::Cow::into_owned),
+            code: code.filled().map(Cow::into_owned),
             message: message.string().unwrap_or_default(),
             transport: false,
             time,
@@ -339,7 +297,7 @@ impl Stream {
         out.notice(Level::Error, error.message.as_str());
         // Failed hooks and calls that were made up for do not fail the run.
         if top && !matches!(error.kind.as_str(), "model_call" | "hook") {
-            self.error = Some(error);
+            self.verdict.error = Some(error);
         }
         Ok(())
     }
@@ -351,8 +309,8 @@ impl Stream {
             Some("compaction_static_context_blocked") => "context_limit",
             _ => "",
         };
-        if top && !kind.is_empty() && self.error.is_none() {
-            self.error =
+        if top && !kind.is_empty() && self.verdict.error.is_none() {
+            self.verdict.error =
                 Some(Complaint { kind: kind.to_owned(), message: message.clone(), time, ..Complaint::default() });
         }
         out.notice(Level::Warn, message);
@@ -377,8 +335,8 @@ impl Stream {
 
     fn abort(&mut self, reason: &str, out: &mut Effects) {
         self.tools.abort(out);
-        if self.aborted.is_none() {
-            self.aborted = Some(reason.to_owned());
+        if self.verdict.aborted.is_none() {
+            self.verdict.aborted = Some(reason.to_owned());
         }
     }
 
@@ -417,11 +375,11 @@ impl Stream {
             out.emit(Event::Other(("code-changes".to_owned(), changes.raw().to_owned())));
         }
         let outcome = if outcome.is("blocked") {
-            Outcome::Blocked(reason(blocker).or_else(|| self.summary.clone()).unwrap_or_default())
+            Outcome::Blocked(reason(blocker).or_else(|| self.verdict.summary.clone()).unwrap_or_default())
         } else {
-            self.outcome(code)
+            self.verdict.outcome(code)
         };
-        let answer = self.summary.take().filter(|_| !self.spoke).map(Text::Inline);
+        let answer = self.verdict.answer().map(Text::Inline);
         out.turn_end(outcome, answer);
         self.ended = true;
         Ok(())
@@ -438,38 +396,18 @@ impl Stream {
         }
     }
 
-    /// What an exit code means in the light of what was said before. A signal gives code 0 as success does.
-    fn outcome(&mut self, code: i32) -> Outcome {
-        let failure = self.error.take().filter(|_| code != 0).map(|error| error.failure());
-        let capped = self.stopped.as_deref() == Some("cap_reached")
-            || self.stopped.is_none() && self.continuations > 0 && !self.completed_task;
-        match (failure, self.aborted.as_deref()) {
-            (Some(failure), _) => Outcome::Failed(failure),
-            (None, Some("autopilot_credit_limit")) => Outcome::Limit("budget".to_owned()),
-            (None, Some(_)) => Outcome::Cancelled,
-            (None, None) if code != 0 => {
-                let message = format!("Copilot ended with exit code {code} and did not say why");
-                Outcome::Failed(Failure::new(ErrorClass::Other, message))
-            }
-            (None, None) if capped => Outcome::Limit("autopilot-continues".to_owned()),
-            (None, None) => Outcome::Completed,
-        }
-    }
-
     /// The process is gone. Without a `result` line, what was said before still counts.
-    pub(crate) fn finish(&mut self, _exit: ExitStatus, out: &mut Effects) {
+    pub(crate) fn finish(&mut self, out: &mut Effects) {
         if self.ended {
             return;
         }
         if let Some(count) = self.premium_requests {
             usage::premium_requests(count, out);
         }
-        match (self.error.take(), &self.aborted) {
-            (Some(error), _) => out.failed(error.failure()),
-            (None, Some(_)) => out.turn_end(Outcome::Cancelled, None),
-            (None, None) => return,
+        if let Some(outcome) = self.verdict.without_result() {
+            out.turn_end(outcome, self.verdict.answer().map(Text::Inline));
+            self.ended = true;
         }
-        self.ended = true;
     }
 }
 
@@ -481,7 +419,7 @@ fn call_failure(data: Json<'_>, time: Option<u64>) -> Complaint {
     Complaint {
         kind: String::new(),
         status: data.get("statusCode").u64().and_then(|status| u16::try_from(status).ok()),
-        code: data.get("errorCode").filled().map(std::borrow::Cow::into_owned),
+        code: data.get("errorCode").filled().map(Cow::into_owned),
         message: text.unwrap_or(message),
         transport: data.get("failureKind").is("transport"),
         time,
@@ -504,10 +442,10 @@ fn mcp_status(data: Json<'_>, out: &mut Effects) {
 
 /// What stands in the way: a text, or an object that has one.
 fn reason(blocker: Json<'_>) -> Option<String> {
-    let said = |key| blocker.get(key).filled().map(std::borrow::Cow::into_owned);
+    let said = |key| blocker.get(key).filled().map(Cow::into_owned);
     blocker
         .filled()
-        .map(std::borrow::Cow::into_owned)
+        .map(Cow::into_owned)
         .or_else(|| ["message", "reason", "description", "summary"].into_iter().find_map(said))
         .or_else(|| (!blocker.is_null()).then(|| blocker.raw().to_owned()))
 }

@@ -178,11 +178,11 @@ impl Updates {
         });
         self.edits.extend(content.items().filter_map(|item| Some((id.clone(), change(item)?))));
         if matches!(status, ToolStatus::Succeeded | ToolStatus::Failed | ToolStatus::Denied) {
-            let (done, running) = std::mem::take(&mut self.edits).into_iter().partition(|(tool, _)| *tool == id);
+            let (done, running): (Vec<_>, _) =
+                std::mem::take(&mut self.edits).into_iter().partition(|(tool, _)| *tool == id);
             self.edits = running;
-            let done: Vec<_> = done;
-            if status == ToolStatus::Succeeded {
-                done.into_iter().for_each(|(_, change)| out.emit(Event::FileChange(change)));
+            for (_, change) in done.into_iter().filter(|_| status == ToolStatus::Succeeded) {
+                out.emit(Event::FileChange(change));
             }
         }
         Some(())
