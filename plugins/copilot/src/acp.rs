@@ -7,8 +7,8 @@ mod ask;
 mod servers;
 mod update;
 
-use crate::command;
-use crate::failure::Complaint;
+use crate::complaint::Complaint;
+use crate::prompt;
 use std::collections::VecDeque;
 use update::Updates;
 use wharf_adapter::json::{Object, array};
@@ -97,7 +97,7 @@ impl Acp {
                     out.write_line(ask::answer(&self.asks.swap_remove(at), answer.choice.as_deref()));
                 }
             }
-            Reply::NextTurn(turn) => match command::prompt(&turn) {
+            Reply::NextTurn(turn) => match prompt::text(&turn) {
                 Ok(prompt) if self.session.is_some() => {
                     self.prepare(&turn, prompt);
                     self.configure(out);

@@ -3,8 +3,9 @@
 use crate::features::Features;
 use crate::usage;
 use wharf_adapter::json::Object;
-use wharf_adapter::{Approvals, Effort, Ending, Failure, Json, Launch, SessionChoice, Turn, Word, nearest_effort};
-use wharf_adapter::{ErrorClass, Retry};
+use wharf_adapter::{
+    Approvals, Effort, Ending, ErrorClass, Failure, Json, Launch, SessionChoice, Turn, Word, nearest_effort,
+};
 
 /// How the CLI is talked to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -52,6 +53,7 @@ pub(crate) fn build(turn: &Turn, features: Features) -> Result<Launch, Failure> 
         model(turn, features, &mut launch);
         autopilot(turn, &mut launch);
         usage_file(features, &mut launch);
+        mcp_servers(turn, &mut launch)?;
         if turn.approvals == Approvals::Ask {
             launch.ignore("approvals", "the JSON lines cannot ask; what would be asked is denied");
         }
@@ -61,7 +63,6 @@ pub(crate) fn build(turn: &Turn, features: Features) -> Result<Launch, Failure> 
     for dir in &turn.extra_dirs {
         launch.arg(format!("--add-dir={dir}"));
     }
-    mcp_servers(turn, &mut launch)?;
     switches(turn, features, &mut launch);
     impossible(turn, &mut launch);
     Ok(launch)
@@ -170,6 +171,9 @@ fn protocol_wishes(turn: &Turn, launch: &mut Launch) {
     if turn.max_turns.is_some() {
         launch.ignore("max-turns", "it cannot be set over ACP");
     }
+    if turn.autopilot && turn.approvals != Approvals::AllowAll {
+        launch.ignore("autopilot", "over ACP it would allow everything");
+    }
     match turn.session {
         SessionChoice::Fork(_) => launch.ignore("session", "Copilot cannot fork a session; a new one is started"),
         SessionChoice::MostRecent => {
@@ -234,21 +238,6 @@ fn impossible(turn: &Turn, launch: &mut Launch) {
     }
 }
 
-/// The prompt as the model shall read it.
-pub(crate) fn prompt(turn: &Turn) -> Result<String, Failure> {
-    if turn.prompt.trim().is_empty() {
-        let retry = Retry::AfterUserAction("give a prompt".to_owned());
-        return Err(Failure::new(ErrorClass::InvalidOption, "the prompt is empty").retry(retry));
-    }
-    Ok(match turn.system_prompt.as_deref().filter(|system| !system.is_empty()) {
-        Some(system) => format!("<system>\n{system}\n</system>\n\n{}", turn.prompt),
-        // A slash in front may be taken for a command of the CLI, which then never asks the model. Blanks before it
-        // are no protection that was measured, words are.
-        None if turn.prompt.trim_start().starts_with('/') => format!("The request: {}", turn.prompt),
-        None => turn.prompt.clone(),
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -302,6 +291,13 @@ mod tests {
     #[test]
     fn every_wish_has_its_words() {
         let cases: [Case; 15] = [
+            (
+                |turn| {
+                    turn.autopilot = true;
+                    set_option(turn, "max-autopilot-continues", "7");
+                },
+                "--max-autopilot-continues 7",
+            ),
             (|turn| turn.stream_text = false, "--stream off"),
             (|turn| turn.model = Some("gpt-5.4".into()), "--model=gpt-5.4"),
             (|turn| turn.effort = Some("max".into()), "--reasoning-effort max"),
@@ -322,7 +318,6 @@ mod tests {
             (|turn| set_option(turn, "reasoning-summaries", "true"), "--enable-reasoning-summaries"),
             (|turn| set_option(turn, "experimental", "true"), "--experimental"),
             (|turn| set_option(turn, "max-ai-credits", "40"), "--max-ai-credits 40"),
-            (|turn| set_option(turn, "max-autopilot-continues", "7"), "--allow-all"),
         ];
         for (change, expected) in cases {
             let launch = built(Some("1.0.102"), change);
@@ -403,24 +398,16 @@ mod tests {
         let launch = built(Some("1.0.102"), |turn| turn.approvals = Approvals::Ask);
         assert!(words(&launch).starts_with("--acp ") && launch.ends == Ending::WhenStdinCloses);
         assert!(!words(&launch).contains("--allow") && !words(&launch).contains("--session-id"));
-    }
-
-    #[test]
-    fn the_prompt_reaches_the_model() {
-        let cases = [
-            (None, "Say hi.\n", "Say hi.\n"),
-            (Some(""), "Say hi.", "Say hi."),
-            (Some("Be brief."), "/compact", "<system>\nBe brief.\n</system>\n\n/compact"),
-            (None, "/compact", "The request: /compact"),
-            (None, " /autopilot on", "The request:  /autopilot on"),
-            (None, "see /etc", "see /etc"),
-        ];
-        for (system, text, expected) in cases {
-            let mut wish = turn::<Copilot>(text);
-            wish.system_prompt = system.map(str::to_owned);
-            assert_eq!(prompt(&wish), Ok(expected.to_owned()));
-        }
-        assert!(prompt(&turn::<Copilot>(" \n")).is_err());
+        let launch = built(Some("1.0.102"), |turn| {
+            turn.approvals = Approvals::Ask;
+            turn.autopilot = true;
+            turn.max_turns = Some(1);
+            turn.stream_text = false;
+            turn.session = SessionChoice::MostRecent;
+            turn.mcp_servers = Some("{}".into());
+        });
+        assert_eq!(ignored(&launch), ["max-turns", "autopilot", "session", "stream-text"]);
+        assert!(launch.files.is_empty(), "MCP servers travel in the protocol");
     }
 
     #[test]

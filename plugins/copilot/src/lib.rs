@@ -8,12 +8,14 @@ mod acp;
 mod binary;
 mod clock;
 mod command;
+mod complaint;
 mod failure;
 mod features;
 mod info;
 mod kinds;
 mod login;
 mod models;
+mod prompt;
 mod speakers;
 mod stream;
 mod tools;
@@ -65,7 +67,7 @@ impl Adapter for Copilot {
     }
 
     fn build_prompt(&mut self, turn: &Turn, _binary: &Binary) -> Result<PromptDelivery, Failure> {
-        let prompt = command::prompt(turn)?;
+        let prompt = prompt::text(turn)?;
         Ok(match Transport::of(turn) {
             Transport::Lines => PromptDelivery::Stdin(prompt.into_bytes()),
             Transport::Acp => {
@@ -94,10 +96,8 @@ impl Adapter for Copilot {
         let stream = &mut self.stream;
         let Some(since) = stream.since.clone() else { return };
         stream.counted |= self.usage_file && usage::from_file(host, out);
-        if !stream.counted
-            && let (Some(home), Some(session)) = (&self.home, stream.session())
-        {
-            stream.counted = usage::from_journal(host, home, session, &since, out);
+        if let (false, Some(session)) = (stream.counted, stream.session()) {
+            stream.counted = usage::from_journal(host, self.home.as_deref(), session, &since, out);
         }
         if !stream.counted {
             out.emit(Event::UsageUnavailable("this version and provider do not report tokens".to_owned()));

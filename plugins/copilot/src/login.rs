@@ -87,9 +87,15 @@ fn provider(host: &dyn Host, binary: &mut Binary) -> Option<Login> {
     offline.then(|| Login::Missing("COPILOT_OFFLINE needs COPILOT_PROVIDER_BASE_URL".to_owned()))
 }
 
+/// Where the CLI keeps its configuration and its sessions.
+pub(crate) fn folder(host: &dyn Host, home: Option<&str>) -> Option<String> {
+    host.set_variable("COPILOT_HOME").or_else(|| Some(format!("{}/.copilot", home?)))
+}
+
 /// Whether the CLI's configuration names a user. The token itself may be in a keychain.
 fn stored(host: &dyn Host, home: Option<&str>) -> bool {
-    let Some(content) = home.and_then(|home| host.read_file(&format!("{home}/.copilot/config.json")).ok()) else {
+    let Some(content) = folder(host, home).and_then(|folder| host.read_file(&format!("{folder}/config.json")).ok())
+    else {
         return false;
     };
     let content = String::from_utf8_lossy(&content);

@@ -4,7 +4,7 @@
 //! the answer. Only the `result` line ends the turn; `assistant.idle` does not.
 
 use crate::clock;
-use crate::failure::Complaint;
+use crate::complaint::Complaint;
 use crate::kinds;
 use crate::speakers::Speakers;
 use crate::tools::Tools;
@@ -140,7 +140,7 @@ impl Stream {
             "model.call_start" => self.detailed = true,
             "model.call_failure" => {
                 self.detailed = true;
-                self.call_failure = Some(call_failure(data, time));
+                self.call_failure = Some(Complaint::of_call(data, time));
             }
             "session.tools_updated" => {
                 if agent.is_none()
@@ -223,7 +223,7 @@ impl Stream {
             "chunkIndex",
             "chunkCount",
         ])?;
-        let id = id.str().ok_or(Malformed)?;
+        let id = id.str().unwrap_or_default();
         let parent = self.speakers.parent(agent, by);
         let top = parent.is_none();
         if top && let Some(model) = model.filled() {
@@ -232,8 +232,8 @@ impl Stream {
         let model = model.filled().or_else(|| self.model.as_deref().filter(|_| top).map(Into::into));
         self.counted |= usage::message(tokens, model.as_deref(), out);
         self.call_failure = None;
-        let mut text = content.text().ok_or(Malformed)?;
-        let mut empty = content.is("");
+        let mut text = content.text_or_empty();
+        let mut empty = content.name().is_none_or(str::is_empty);
         if let (Some(index), Some(count @ 2..)) = (index.u64(), count.u64()) {
             if index == 0 {
                 self.partial.clear();
@@ -272,23 +272,7 @@ impl Stream {
         time: Option<u64>,
         out: &mut Effects,
     ) -> Result<(), Malformed> {
-        let [kind, message, status, code] = data.pick(["errorType", "message", "statusCode", "errorCode"])?;
-        let mut error = Complaint {
-            kind: kind.string().unwrap_or_default(),
-            status: status.u64().and_then(|status| u16::try_from(status).ok()),
-            code: code.filled().map(Cow::into_owned),
-            message: message.string().unwrap_or_default(),
-            transport: false,
-            time,
-        };
-        // The failed call says more, where it is the one that this is about.
-        if let Some(call) =
-            self.call_failure.take().filter(|call| error.status.is_none() || call.status == error.status)
-        {
-            error.code = error.code.or(call.code);
-            error.transport = call.transport;
-            error.status = error.status.or(call.status);
-        }
+        let error = Complaint::of_session(data, time)?.with_call(self.call_failure.take());
         let failure = error.failure();
         if failure.class == ErrorClass::RateLimit {
             let scope = error.code.clone().unwrap_or_else(|| "requests".to_owned());
@@ -408,21 +392,6 @@ impl Stream {
             out.turn_end(outcome, self.verdict.answer().map(Text::Inline));
             self.ended = true;
         }
-    }
-}
-
-fn call_failure(data: Json<'_>, time: Option<u64>) -> Complaint {
-    let message = data.get("errorMessage").string().unwrap_or_default();
-    // It is JSON in a string: an object with a message, or a string.
-    let inner = Json::parse(&message);
-    let text = inner.get("message").string().or_else(|| inner.string());
-    Complaint {
-        kind: String::new(),
-        status: data.get("statusCode").u64().and_then(|status| u16::try_from(status).ok()),
-        code: data.get("errorCode").filled().map(Cow::into_owned),
-        message: text.unwrap_or(message),
-        transport: data.get("failureKind").is("transport"),
-        time,
     }
 }
 

@@ -4,6 +4,7 @@
 //! and at the end of the session's journal. All three describe the same process, so they share a source: the last one
 //! that is read replaces the others.
 
+use crate::login;
 use wharf_adapter::json::unescape;
 use wharf_adapter::{Effects, Host, Json, Level, Usage, UsageScope};
 
@@ -82,12 +83,13 @@ pub(crate) fn from_file(host: &dyn Host, out: &mut Effects) -> bool {
 }
 
 /// The last accounting of a session's journal, unless it is older than this run.
-pub(crate) fn from_journal(host: &dyn Host, home: &str, session: &str, since: &str, out: &mut Effects) -> bool {
+pub(crate) fn from_journal(host: &dyn Host, home: Option<&str>, session: &str, since: &str, out: &mut Effects) -> bool {
+    let Some(folder) = login::folder(host, home) else { return false };
     // The id came from the agent: it must not lead out of the folder.
     if session.contains(['/', '\\']) || session.contains("..") {
         return false;
     }
-    let path = format!("{home}/.copilot/session-state/{session}/events.jsonl");
+    let path = format!("{folder}/session-state/{session}/events.jsonl");
     let Ok(content) = host.read_file(&path) else {
         host.log(Level::Debug, "the session's journal cannot be read, so its token counts are not known");
         return false;

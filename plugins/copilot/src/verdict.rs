@@ -3,7 +3,7 @@
 //! Copilot's exit code 0 is shared by success, by a run that a signal stopped and by autopilot that reached its cap, so
 //! it is read in the light of the events before it.
 
-use crate::failure::Complaint;
+use crate::complaint::Complaint;
 use wharf_adapter::{ErrorClass, Failure, Outcome};
 
 /// What was said so far.

@@ -207,3 +207,27 @@ fn neither_the_chunks_nor_knowing_the_version_change_the_outcome() {
         assert!(same(&report(&unversioned, failure.clone()), &report(&whole, failure)), "{}", scenario.display());
     }
 }
+
+#[test]
+fn nothing_that_an_agent_prints_makes_it_panic() {
+    for scenario in scenarios().iter().step_by(5) {
+        let stdout = read(scenario, "stdout.jsonl");
+        let mut adapter = Copilot::default();
+        for (number, line) in stdout.lines().take(80).enumerate() {
+            for cut in [line.len() / 3, line.len() / 2, line.len() - line.len().min(1 + number)] {
+                let cut = (0..=cut).rev().find(|at| line.is_char_boundary(*at)).expect("the beginning is one");
+                play(&mut adapter, Origin::Stdout, &format!("{}\n{}\n", &line[..cut], &line[cut..]), 2);
+            }
+            // The right types with the wrong contents, and the other way round.
+            for (from, to) in [
+                ("\"data\":{", "\"data\":[{"),
+                ("\"data\":", "\"dada\":"),
+                ("\":\"", "\":7,\"x\":\""),
+                ("\"id\"", "\"jsonrpc\""),
+            ] {
+                play(&mut adapter, Origin::Stdout, &line.replace(from, to), 1);
+            }
+        }
+        adapter.finish(&FakeHost::default(), ExitStatus { code: None, signal: Some(9) }, &mut Effects::default());
+    }
+}

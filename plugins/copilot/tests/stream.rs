@@ -40,11 +40,11 @@ fn message(id: &str, content: &str) -> String {
 }
 
 fn end(effects: &[Effect]) -> (Outcome, Option<String>) {
-    let ends = events(effects).into_iter().filter_map(|event| match event {
+    let mut ends = events(effects).into_iter().rev().filter_map(|event| match event {
         Event::TurnEnd(end) => Some((end.outcome.clone(), end.answer.as_ref().map(|text| inline(text).to_owned()))),
         _ => None,
     });
-    ends.last().expect("an end")
+    ends.next().expect("an end")
 }
 
 #[test]

@@ -4,7 +4,7 @@
 //! as chunks that begin with `Info: ` or `Error: `; a failed turn otherwise looks like a successful one. An `Error: `
 //! chunk is held back until it is clear that nothing follows it, so that a model may begin a sentence in that way.
 
-use crate::failure::Complaint;
+use crate::complaint::Complaint;
 use crate::tools::trailing_exit_code;
 use wharf_adapter::{
     ChangeKind, ContextUse, Effects, Event, FileChange, Json, Level, Malformed, Text, ToolCall, ToolStatus,
