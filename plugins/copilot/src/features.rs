@@ -41,7 +41,6 @@ impl Features {
             | Capabilities::EFFORT_LEVELS
             | Capabilities::TOKEN_USAGE
             | Capabilities::TURN_CAP
-            | Capabilities::BARE_MODE
             | Capabilities::DUPLEX
             | Capabilities::ASKS
             | Capabilities::INTERRUPT

@@ -12,7 +12,8 @@ use crate::usage;
 use crate::verdict::Verdict;
 use std::borrow::Cow;
 use wharf_adapter::{
-    ChangeKind, Effects, ErrorClass, Event, FileChange, Json, Level, Malformed, Outcome, RateLimit, SessionInfo, Text,
+    ChangeKind, ContextUse, Effects, ErrorClass, Event, FileChange, Json, Level, Malformed, Outcome, RateLimit,
+    SessionInfo, Text,
 };
 
 /// What a turn was started with, as far as its output has to be read in that light.
@@ -116,7 +117,7 @@ impl Stream {
                 let reason = data.get("reason").string().unwrap_or_default();
                 self.retry(agent, &reason, "", time, out);
             }
-            "assistant.idle" => {
+            "assistant.idle" | "session.idle" => {
                 if agent.is_none() && data.get("aborted").is_true() {
                     self.abort("aborted", out);
                 }
@@ -176,6 +177,12 @@ impl Stream {
                     self.abort("aborted", out);
                 }
                 self.verdict.stopped = Some(reason);
+            }
+            "session.usage_info" => {
+                let [used, window] = data.pick(["currentTokens", "tokenLimit"])?;
+                if let (None, Some(used), Some(window)) = (agent, used.u64(), window.u64()) {
+                    out.emit(Event::Context(ContextUse { used, window }));
+                }
             }
             "session.usage_checkpoint" => {
                 self.counted |= usage::accounting(data.get("accountingSnapshot"), out);

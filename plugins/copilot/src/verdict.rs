@@ -64,8 +64,12 @@ impl Verdict {
 mod tests {
     use super::*;
 
-    fn said(text: &str) -> Option<String> {
-        Some(text.to_owned())
+    fn aborted(reason: &str) -> Verdict {
+        Verdict { aborted: Some(reason.to_owned()), ..Verdict::default() }
+    }
+
+    fn stopped(reason: &str, continuations: u32) -> Verdict {
+        Verdict { stopped: Some(reason.to_owned()), continuations, ..Verdict::default() }
     }
 
     #[test]
@@ -75,14 +79,14 @@ mod tests {
             ("completed", Verdict::default(), 0),
             ("completed", Verdict { error: error.clone(), ..Verdict::default() }, 0),
             ("failed", Verdict { error: error.clone(), ..Verdict::default() }, 1),
-            ("failed", Verdict { error, aborted: said("user_abort"), ..Verdict::default() }, 1),
+            ("failed", Verdict { error, ..aborted("user_abort") }, 1),
             ("failed", Verdict::default(), 1),
-            ("cancelled", Verdict { aborted: said("user initiated"), ..Verdict::default() }, 0),
-            ("budget", Verdict { aborted: said("autopilot_credit_limit"), ..Verdict::default() }, 0),
-            ("autopilot-continues", Verdict { stopped: said("cap_reached"), ..Verdict::default() }, 0),
+            ("cancelled", aborted("user initiated"), 0),
+            ("budget", aborted("autopilot_credit_limit"), 0),
+            ("autopilot-continues", stopped("cap_reached", 0), 0),
             ("autopilot-continues", Verdict { continuations: 3, ..Verdict::default() }, 0),
             ("completed", Verdict { continuations: 3, task_done: true, ..Verdict::default() }, 0),
-            ("completed", Verdict { continuations: 3, stopped: said("background_timeout"), ..Verdict::default() }, 0),
+            ("completed", stopped("background_timeout", 3), 0),
         ];
         for (expected, verdict, code) in cases {
             let actual = match verdict.outcome(code) {
@@ -100,14 +104,13 @@ mod tests {
         assert_eq!(Verdict::default().without_result(), None);
         let done = Verdict { task_done: true, ..Verdict::default() };
         assert_eq!(done.without_result(), None, "exit 0 is never success by itself");
-        let aborted = Verdict { aborted: said("user_abort"), ..Verdict::default() };
-        assert_eq!(aborted.without_result(), Some(Outcome::Cancelled));
+        assert_eq!(aborted("user_abort").without_result(), Some(Outcome::Cancelled));
     }
 
     #[test]
     fn the_summary_is_the_answer_only_where_nothing_else_was_said() {
-        let verdict = Verdict { summary: said("done"), ..Verdict::default() };
-        assert_eq!(verdict.answer(), said("done"));
+        let verdict = Verdict { summary: Some("done".to_owned()), ..Verdict::default() };
+        assert_eq!(verdict.answer().as_deref(), Some("done"));
         assert_eq!(Verdict { spoke: true, ..verdict }.answer(), None);
     }
 }

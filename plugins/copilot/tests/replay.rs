@@ -140,10 +140,13 @@ fn report(effects: &[Effect], failure: Option<Failure>) -> Value {
         usage.entry(field).or_insert(count);
     }
     let error = match &outcome {
-        Some(Outcome::Failed(failure)) => Some(name(&failure.class)),
+        Some(Outcome::Failed(failure)) => Some(failure.clone()),
         Some(_) => None,
-        None => failure.map(|failure| name(&failure.class)),
+        None => failure,
     };
+    let status = error.as_ref().and_then(|failure| failure.http_status);
+    let code = error.as_ref().and_then(|failure| failure.code.clone());
+    let error = error.map(|failure| name(&failure.class));
     let outcome = match outcome {
         Some(Outcome::Completed) => "completed",
         Some(Outcome::Cancelled) => "cancelled",
@@ -153,7 +156,7 @@ fn report(effects: &[Effect], failure: Option<Failure>) -> Value {
         Some(Outcome::Failed(_)) | None => "failed",
     };
     json!({
-        "outcome": outcome, "error": error, "answer": answer.or(message), "session": session, "model": model,
+        "outcome": outcome, "error": error, "status": status, "code": code, "answer": answer.or(message), "session": session, "model": model,
         "tools": tools, "usage": usage, "malformed": malformed, "unknown": unknown,
     })
 }
