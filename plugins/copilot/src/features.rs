@@ -89,4 +89,20 @@ mod tests {
         assert_eq!(support(Version::find("1.0.103")), Support::NewerUntested);
         assert_eq!(support(None), Support::BestEffort);
     }
+
+    #[test]
+    fn no_version_has_what_the_cli_lacks() {
+        let lacks = Capabilities::PROMPT_VIA_ARG
+            | Capabilities::SYSTEM_PROMPT_FILE
+            | Capabilities::COST_TRACKING
+            | Capabilities::MODEL_SHORTHANDS
+            | Capabilities::BUDGET_CAP
+            | Capabilities::BARE_MODE
+            | Capabilities::FALLBACK_MODEL
+            | Capabilities::SESSION_FORK
+            | Capabilities::SESSION_PERSISTENCE_CONTROL
+            | Capabilities::STRUCTURED_OUTPUT
+            | Capabilities::STEERING;
+        assert!(!Features::of(Some("1.0.102")).capabilities().intersects(lacks));
+    }
 }

@@ -332,3 +332,36 @@ fn drift_is_counted_and_never_fatal() {
     assert_eq!(drift.count(), 4);
     assert_eq!(end(&effects).0, Outcome::Completed);
 }
+
+#[test]
+fn an_abort_is_known_by_any_of_its_three_signs() {
+    for sign in [
+        event("abort", r#"{"reason":"user_initiated"}"#),
+        event("assistant.idle", r#"{"aborted":true}"#),
+        event("session.autopilot_stopped", r#"{"reason":"aborted"}"#),
+    ] {
+        assert_eq!(end(&run(&[&sign, RESULT])).0, Outcome::Cancelled, "{sign}");
+    }
+    assert_eq!(end(&run(&[&event("assistant.idle", "{}"), RESULT])).0, Outcome::Completed);
+}
+
+#[test]
+fn a_sub_agents_text_does_not_stand_in_for_the_summary() {
+    let sub = agents_event("a", "assistant.message", r#"{"messageId":"s","content":"sub text","toolRequests":[]}"#);
+    let task = event("session.task_complete", r#"{"summary":"all is done","success":true}"#);
+    assert_eq!(end(&run(&[&sub, &task, RESULT])).1.as_deref(), Some("all is done"));
+}
+
+#[test]
+fn a_call_that_was_made_up_for_explains_no_later_error() {
+    let call =
+        event("model.call_failure", r#"{"failureKind":"api","statusCode":429,"errorCode":"rate_limit_exceeded"}"#);
+    let error = event("session.error", r#"{"errorType":"query","message":"something else"}"#);
+    let failed = RESULT.replace("\"exitCode\":0", "\"exitCode\":1");
+    let class = |effects: &[Effect]| match end(effects).0 {
+        Outcome::Failed(failure) => failure.class,
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(class(&run(&[&call, &error, &failed])), wharf_adapter::ErrorClass::RateLimit);
+    assert_eq!(class(&run(&[&call, &message("m", "ok"), &error, &failed])), wharf_adapter::ErrorClass::Other);
+}
