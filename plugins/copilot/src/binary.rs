@@ -31,14 +31,23 @@ pub(crate) fn resolve(host: &dyn Host, around: &Surroundings) -> Result<Binary, 
         }
         _ => {}
     }
-    binary.capabilities = Features::of(binary.version.as_deref()).capabilities();
+    // Between the measured versions only the CLI itself knows what it has.
+    let between = version.is_some_and(|version| version > features::OLDEST) && !features::is_new(&binary);
+    let help = if between { output(host, &binary, "--help").ok() } else { None };
+    let help = help.map(|output| String::from_utf8_lossy(&output.stdout).into_owned()).unwrap_or_default();
+    binary.capabilities = Features::from_help(&binary, &help).capabilities();
     binary.login = login::check(host, around.home.as_deref(), &mut binary);
     Ok(binary)
 }
 
 fn find(host: &dyn Host, around: &Surroundings) -> Result<Binary, Failure> {
-    if around.program.is_some() {
-        return locate(host, around, &[], INSTALL).map(Binary::at);
+    if let Some(named) = &around.program {
+        let mut binary = Binary::at(locate(host, around, &[], INSTALL)?);
+        // It is what the user wants; but they should know.
+        if host.find_program(named).is_ok_and(|found| loader_scope(&found).is_some()) {
+            note_loader(&mut binary);
+        }
+        return Ok(binary);
     }
     if let Ok(found) = host.find_program("copilot") {
         return Ok(behind_loader(host, around, found));
@@ -55,22 +64,32 @@ fn find(host: &dyn Host, around: &Surroundings) -> Result<Binary, Failure> {
 
 /// Signals to npm's loader do not reach the agent, so what it would start is started instead.
 fn behind_loader(host: &dyn Host, around: &Surroundings, found: FoundProgram) -> Binary {
-    let Some(scope) = loader_scope(&found.real_path) else { return Binary::at(found.path) };
-    let native = native_paths(scope, &around.os, &around.arch);
+    let Some(scope) = loader_scope(&found) else { return Binary::at(found.path) };
+    let native = native_paths(&scope, &around.os, &around.arch);
     if let Some(native) = native.iter().find_map(|path| host.find_program(path).ok()) {
         return Binary::at(native.path);
     }
     let mut binary = Binary::at(found.path);
-    let fix = "install the native package for this platform, or name its program";
-    binary.note(Level::Warn, "this is npm's loader: signals to it do not reach the agent", Some(fix));
+    note_loader(&mut binary);
     binary
 }
 
-/// The folder `…/node_modules/@github` of a path that is npm's loader or its bundle.
-fn loader_scope(real_path: &str) -> Option<&str> {
-    let at = real_path.rfind("/@github/copilot/").or_else(|| real_path.rfind("\\@github\\copilot\\"))?;
-    let file = real_path.rsplit(['/', '\\']).next()?;
-    matches!(file, "npm-loader.js" | "index.js").then(|| &real_path[..at + "/@github".len()])
+fn note_loader(binary: &mut Binary) {
+    let fix = "install the native package for this platform, or name its program";
+    binary.note(Level::Warn, "this is npm's loader: signals to it do not reach the agent", Some(fix));
+}
+
+/// The folder `…/node_modules/@github` of a program that is npm's loader or its bundle. On Windows npm leaves a script
+/// instead of a link.
+fn loader_scope(found: &FoundProgram) -> Option<String> {
+    let path = found.real_path.replace('\\', "/");
+    let (folder, file) = path.rsplit_once('/')?;
+    match file {
+        "npm-loader.js" | "index.js" => folder.strip_suffix("/copilot").filter(|scope| scope.ends_with("/@github")),
+        "copilot.cmd" | "copilot.ps1" => return Some(format!("{folder}/node_modules/@github")),
+        _ => None,
+    }
+    .map(str::to_owned)
 }
 
 /// Where npm may have put the executable of this platform: beside the loader's package or inside it.
@@ -95,7 +114,7 @@ fn gh_copilot(host: &dyn Host) -> Option<Binary> {
     let program = host.find_program("gh").ok()?.path;
     let leading_args = vec!["copilot".to_owned()];
     let mut binary = Binary { leading_args, ..Binary::at(program) };
-    let output = version_output(host, &binary).ok().filter(|output| output.code == Some(0))?;
+    let output = output(host, &binary, "--version").ok().filter(|output| output.code == Some(0))?;
     let text = String::from_utf8_lossy(&output.stdout);
     if !text.contains("GitHub Copilot CLI") {
         return None;
@@ -105,14 +124,14 @@ fn gh_copilot(host: &dyn Host) -> Option<Binary> {
     Some(binary)
 }
 
-fn version_output(host: &dyn Host, binary: &Binary) -> Result<Output, Problem> {
+fn output(host: &dyn Host, binary: &Binary, flag: &str) -> Result<Output, Problem> {
     let mut args = binary.leading_args.clone();
-    args.push("--version".to_owned());
+    args.push(flag.to_owned());
     host.run(&Command { program: binary.program.clone(), args, stdin: vec![], timeout_ms: PROBE_MILLIS })
 }
 
 fn probe(host: &dyn Host, binary: &mut Binary) -> Result<(), Failure> {
-    match version_output(host, binary) {
+    match output(host, binary, "--version") {
         Ok(output) if output.timed_out => binary.note(Level::Warn, "it did not tell its version in time", None),
         Ok(output) if output.code != Some(0) => {
             let stderr = String::from_utf8_lossy(&output.stderr);
@@ -177,6 +196,26 @@ mod tests {
         let binary = resolve(&host, &surroundings()).expect("the loader itself");
         assert_eq!(binary.program, "/usr/bin/copilot");
         assert!(binary.notes.iter().any(|note| note.text.contains("loader")));
+    }
+
+    #[test]
+    fn npms_script_on_windows_is_passed_by_too() {
+        let native = "C:/npm/node_modules/@github/copilot/node_modules/@github/copilot-win32-x64/copilot.exe";
+        let mut host = FakeHost::default().program(native, native).output(&format!("{native} --version"), 0, NEW);
+        host.programs.insert("copilot".into(), ("C:\\npm\\copilot.cmd".into(), "C:\\npm\\copilot.cmd".into()));
+        let around = Surroundings { os: "windows".into(), ..surroundings() };
+        assert_eq!(resolve(&host, &around).expect("it is there").program, native);
+    }
+
+    #[test]
+    fn a_version_between_the_measured_ones_is_asked_what_it_has() {
+        let host = FakeHost::default()
+            .program("copilot", "/usr/bin/copilot")
+            .output("/usr/bin/copilot --version", 0, "GitHub Copilot CLI 1.0.60.")
+            .output("/usr/bin/copilot --help", 0, "  --session-id <id>");
+        let capabilities = resolve(&host, &surroundings()).expect("it is there").capabilities;
+        assert!(capabilities.contains(Capabilities::CHOOSE_SESSION_ID));
+        assert!(!capabilities.contains(Capabilities::TOKEN_USAGE));
     }
 
     #[test]

@@ -242,14 +242,19 @@ fn impossible(turn: &Turn, launch: &mut Launch) {
 mod tests {
     use super::*;
     use crate::Copilot;
+    use wharf_adapter::Binary;
     use wharf_adapter::testing::{set_option, turn};
 
     const ID: &str = "11111111-2222-4333-8444-555555555555";
 
+    fn features(version: Option<&str>) -> Features {
+        Features::of(&Binary { version: version.map(str::to_owned), ..Binary::at("/usr/bin/copilot".to_owned()) })
+    }
+
     fn built(version: Option<&str>, change: impl FnOnce(&mut Turn)) -> Launch {
         let mut wish = turn::<Copilot>("prompt");
         change(&mut wish);
-        build(&wish, Features::of(version)).expect("a command line")
+        build(&wish, features(version)).expect("a command line")
     }
 
     fn words(launch: &Launch) -> String {
@@ -390,7 +395,7 @@ mod tests {
         }
         let mut wish = turn::<Copilot>("prompt");
         wish.mcp_servers = Some("[1]".to_owned());
-        assert_eq!(build(&wish, Features::of(None)).map_err(|failure| failure.class), Err(ErrorClass::InvalidOption));
+        assert_eq!(build(&wish, features(None)).map_err(|failure| failure.class), Err(ErrorClass::InvalidOption));
     }
 
     #[test]

@@ -1,9 +1,10 @@
 //! What a version of the CLI can do.
 //!
-//! Measured on 1.0.35 and 1.0.102. When a feature came in between is not known, so only versions from the one on which
-//! it was measured are trusted with it; an unknown version gets what all of them have.
+//! Measured on 1.0.35 and 1.0.102. When a feature came in between is not known, so versions before the second are
+//! asked for their help when they are found, and what it names becomes a capability. An unknown version gets what all
+//! of them have.
 
-use wharf_adapter::{Capabilities, Effort, Support, Version};
+use wharf_adapter::{Binary, Capabilities, Effort, Support, Version};
 
 /// The oldest version that was tested.
 pub(crate) const OLDEST: Version = Version(1, 0, 35);
@@ -14,9 +15,12 @@ const OLD_EFFORTS: &[Effort] = &[Effort::Low, Effort::Medium, Effort::High, Effo
 
 /// What differs between versions.
 #[derive(Debug, Clone, Copy, PartialEq)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 pub(crate) struct Features {
-    /// `--session-id`; and `--resume` of an unknown id is an error, where it used to start a session.
+    /// `--session-id`.
     pub(crate) session_id: bool,
+    /// `--resume` of an unknown id is an error, where it used to start a session.
+    pub(crate) strict_resume: bool,
     /// `--usage-output-file`.
     pub(crate) usage_file: bool,
     /// `--max-ai-credits`.
@@ -26,11 +30,27 @@ pub(crate) struct Features {
 }
 
 impl Features {
-    /// Those of a version as the host knows it.
-    pub(crate) fn of(version: Option<&str>) -> Features {
-        let new = version.and_then(Version::find).is_some_and(|version| version >= NEWEST);
-        let efforts: &[Effort] = if new { &Effort::ALL } else { OLD_EFFORTS };
-        Features { session_id: new, usage_file: new, credits_cap: new, efforts }
+    /// Those of a program: by its version, or by what its help told.
+    pub(crate) fn of(binary: &Binary) -> Features {
+        let new = is_new(binary);
+        Features {
+            session_id: new || binary.capabilities.contains(Capabilities::CHOOSE_SESSION_ID),
+            strict_resume: new,
+            usage_file: new || binary.capabilities.contains(Capabilities::TOKEN_USAGE),
+            credits_cap: new,
+            efforts: if new { &Effort::ALL } else { OLD_EFFORTS },
+        }
+    }
+
+    /// Those of a program that has printed this help.
+    pub(crate) fn from_help(binary: &Binary, help: &str) -> Features {
+        let known = Features::of(binary);
+        let names = |flag| help.contains(flag);
+        Features {
+            session_id: known.session_id || names("--session-id"),
+            usage_file: known.usage_file || names("--usage-output-file"),
+            ..known
+        }
     }
 
     /// The same, in the interface's words.
@@ -39,7 +59,6 @@ impl Features {
             | Capabilities::SESSION_RESUME
             | Capabilities::MODEL_DISCOVERY
             | Capabilities::EFFORT_LEVELS
-            | Capabilities::TOKEN_USAGE
             | Capabilities::TURN_CAP
             | Capabilities::DUPLEX
             | Capabilities::ASKS
@@ -50,8 +69,16 @@ impl Features {
         if self.session_id {
             all |= Capabilities::CHOOSE_SESSION_ID;
         }
+        if self.usage_file {
+            all |= Capabilities::TOKEN_USAGE;
+        }
         all
     }
+}
+
+/// Whether the program is at least the newest that was measured.
+pub(crate) fn is_new(binary: &Binary) -> bool {
+    binary.version.as_deref().and_then(Version::find).is_some_and(|version| version >= NEWEST)
 }
 
 /// How far a version is known.
@@ -68,26 +95,42 @@ pub(crate) fn support(version: Option<Version>) -> Support {
 mod tests {
     use super::*;
 
+    fn program(version: Option<&str>) -> Binary {
+        Binary { version: version.map(str::to_owned), ..Binary::at("/usr/bin/copilot".to_owned()) }
+    }
+
     #[test]
     fn features_go_by_version() {
-        for (version, session_id, max) in [
-            (Some("1.0.35"), false, false),
-            (Some("1.0.101"), false, false),
-            (Some("1.0.102"), true, true),
-            (Some("1.1.0"), true, true),
-            (Some("GitHub Copilot CLI 1.0.102."), true, true),
-            (Some("garbage"), false, false),
-            (None, false, false),
+        for (version, new) in [
+            (Some("1.0.35"), false),
+            (Some("1.0.101"), false),
+            (Some("1.0.102"), true),
+            (Some("1.1.0"), true),
+            (Some("GitHub Copilot CLI 1.0.102."), true),
+            (Some("garbage"), false),
+            (None, false),
         ] {
-            let features = Features::of(version);
-            assert_eq!((features.session_id, features.usage_file), (session_id, session_id), "{version:?}");
-            assert_eq!(features.efforts.contains(&Effort::Max), max, "{version:?}");
-            assert_eq!(features.capabilities().contains(Capabilities::CHOOSE_SESSION_ID), session_id);
+            let features = Features::of(&program(version));
+            let flags = [features.session_id, features.usage_file, features.strict_resume, features.credits_cap];
+            assert_eq!(flags, [new; 4], "{version:?}");
+            assert_eq!(features.efforts.contains(&Effort::Max), new, "{version:?}");
+            let differ = Capabilities::CHOOSE_SESSION_ID | Capabilities::TOKEN_USAGE;
+            assert_eq!(features.capabilities().intersects(differ), new, "{version:?}");
         }
         assert_eq!(support(Version::find("1.0.34")), Support::OlderUntested);
         assert_eq!(support(Version::find("1.0.60")), Support::Tested);
         assert_eq!(support(Version::find("1.0.103")), Support::NewerUntested);
         assert_eq!(support(None), Support::BestEffort);
+    }
+
+    #[test]
+    fn what_the_help_names_is_used_and_lives_on_in_the_capabilities() {
+        let mut between = program(Some("1.0.60"));
+        assert_eq!(Features::from_help(&between, "--resume --continue"), Features::of(&between));
+        let told = Features::from_help(&between, "  --session-id <id>  …\n  --usage-output-file <file>");
+        assert!(told.session_id && told.usage_file && !told.strict_resume && !told.credits_cap);
+        between.capabilities = told.capabilities();
+        assert_eq!(Features::of(&between), told);
     }
 
     #[test]
@@ -103,6 +146,6 @@ mod tests {
             | Capabilities::SESSION_PERSISTENCE_CONTROL
             | Capabilities::STRUCTURED_OUTPUT
             | Capabilities::STEERING;
-        assert!(!Features::of(Some("1.0.102")).capabilities().intersects(lacks));
+        assert!(!Features::of(&program(Some("1.0.102"))).capabilities().intersects(lacks));
     }
 }

@@ -53,7 +53,7 @@ impl Adapter for Copilot {
     }
 
     fn build_args(&mut self, turn: &Turn, binary: &Binary) -> Result<Launch, Failure> {
-        let features = Features::of(binary.version.as_deref());
+        let features = Features::of(binary);
         let launch = command::build(turn, features)?;
         self.usage_file = launch.files.iter().any(|file| file.name == usage::FILE);
         let (chosen, resume) = match &turn.session {
@@ -61,8 +61,12 @@ impl Adapter for Copilot {
             SessionChoice::Resume(id) => (None, Some(id.clone())),
             _ => (None, None),
         };
-        self.stream.wishes =
-            stream::Wishes { chosen, resume, resume_is_strict: features.session_id, version: binary.version.clone() };
+        self.stream.wishes = stream::Wishes {
+            chosen,
+            resume,
+            resume_is_strict: features.strict_resume,
+            version: binary.version.clone(),
+        };
         Ok(launch)
     }
 
