@@ -170,10 +170,19 @@ impl Acp {
             out.write_line(ask::answer(&ask, None));
             out.emit(Event::AskWithdrawn(ask));
         }
-        if let Some(session) = &self.session {
-            let params = Object::new().str("sessionId", session);
-            let cancel = Object::new().str("jsonrpc", "2.0").str("method", "session/cancel").object("params", params);
-            out.write_line(cancel.finish());
+        match (&self.waiting, &self.session) {
+            (Some(Step::Prompt(_)), Some(session)) => {
+                let params = Object::new().str("sessionId", session);
+                let cancel = Object::new().str("jsonrpc", "2.0").str("method", "session/cancel");
+                out.write_line(cancel.object("params", params).finish());
+            }
+            // There is no turn yet that the agent could stop: it is never begun.
+            (Some(_), _) => {
+                self.queue.clear();
+                self.wishes = None;
+                out.turn_end(Outcome::Cancelled, None);
+            }
+            (None, _) => {}
         }
     }
 
@@ -220,6 +229,8 @@ impl Acp {
 
     fn done(&mut self, step: &Step, result: Json<'_>, out: &mut Effects) {
         match step {
+            Step::Prompt(_) => self.prompted(result, out),
+            _ if self.wishes.is_none() => {}
             Step::Initialize => {
                 self.version = result.at(&["agentInfo", "version"]).string();
                 let resume = self.wishes.as_ref().and_then(|wishes| wishes.resume.clone());
@@ -242,7 +253,6 @@ impl Acp {
                 self.tell_session(None, out);
             }
             Step::Mode(_) | Step::Setting { .. } => {}
-            Step::Prompt(_) => self.prompted(result, out),
         }
     }
 
@@ -287,6 +297,7 @@ impl Acp {
         let complaint = Complaint { message: message.clone(), ..Complaint::default() };
         let mut failure = complaint.failure().code(code.map(|code| code.to_string()));
         let class = match step {
+            _ if self.wishes.is_none() => return,
             _ if code == Some(NOT_LOGGED_IN) => ErrorClass::Auth,
             Step::Setting { id: "reasoning_effort", .. } => {
                 // One's own provider has no such setting; the turn can do without.

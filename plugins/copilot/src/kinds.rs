@@ -1,7 +1,7 @@
 //! Event types that are known and say nothing that the other events do not.
 //!
 //! The inventory of both measured versions, the documented ones that the CLI keeps from stdout (another version may
-//! not), and those of sub-agents and hooks. A type that is neither here nor handled is counted as drift.
+//! not), and those that the SDK's transport has. A type that is neither here nor handled is counted as drift.
 
 /// Sorted, so that it can be searched.
 const SILENT: &[&str] = &[
@@ -32,8 +32,15 @@ const SILENT: &[&str] = &[
     "model.call_finished",
     "model.log",
     "model.message",
+    "model.messages_snapshot",
+    "model.model_call_failure",
     "model.model_call_started",
     "model.model_call_success",
+    "model.response",
+    "model.tool_execution",
+    "model.turn_ended",
+    "model.turn_failed",
+    "model.turn_retry",
     "model.turn_started",
     "pending_messages.modified",
     "permission.completed",

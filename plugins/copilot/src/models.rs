@@ -187,7 +187,12 @@ mod tests {
         assert_eq!(first.efforts, ["low", "high"]);
         assert_eq!(first.extra.as_deref(), Some(r#"{"multiplier":0.33,"is_premium":true}"#));
         assert_eq!((models[1].name.as_str(), models[1].extra.as_deref()), ("no-policy", None));
-        assert!(host.requests.borrow()[0].headers.contains(&header("Authorization", "Bearer gho_t")));
+        let requests = host.requests.borrow();
+        assert!(requests[0].headers.contains(&header("Authorization", "Bearer gho_t")));
+        let origins = crate::info::describe().needs.origins;
+        for request in requests.iter() {
+            assert!(origins.iter().any(|origin| request.url.starts_with(&format!("{origin}/"))), "{}", request.url);
+        }
     }
 
     #[test]

@@ -273,6 +273,23 @@ fn a_cancellation_withdraws_what_was_asked() {
 }
 
 #[test]
+fn a_turn_that_is_cancelled_before_its_prompt_is_never_begun() {
+    for said in [vec![], vec![INITIALIZED]] {
+        let (mut adapter, _) = start(&asking("Hi", "/w"));
+        said.iter().for_each(|line| drop(say(&mut adapter, line)));
+        let effects = respond(&mut adapter, Reply::Cancel);
+        assert_eq!((outcomes(&effects), writes(&effects)), (vec![Outcome::Cancelled], vec![]));
+        let next = if said.is_empty() { INITIALIZED } else { NEW };
+        assert!(say(&mut adapter, next).is_empty());
+    }
+    let (mut adapter, _) = start(&asking("Hi", "/w"));
+    for line in [INITIALIZED, NEW, &answered(3, "{\"stopReason\":\"end_turn\"}")] {
+        say(&mut adapter, line);
+    }
+    assert!(respond(&mut adapter, Reply::Cancel).is_empty(), "a turn that is over cannot be cancelled");
+}
+
+#[test]
 fn approvals_that_are_denied_are_not_asked() {
     let mut wish = asking("Hi", "/w");
     wish.approvals = Approvals::Deny;
