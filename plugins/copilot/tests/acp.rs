@@ -276,7 +276,9 @@ fn a_cancellation_withdraws_what_was_asked() {
 fn a_turn_that_is_cancelled_before_its_prompt_is_never_begun() {
     for said in [vec![], vec![INITIALIZED]] {
         let (mut adapter, _) = start(&asking("Hi", "/w"));
-        said.iter().for_each(|line| drop(say(&mut adapter, line)));
+        for line in &said {
+            say(&mut adapter, line);
+        }
         let effects = respond(&mut adapter, Reply::Cancel);
         assert_eq!((outcomes(&effects), writes(&effects)), (vec![Outcome::Cancelled], vec![]));
         let next = if said.is_empty() { INITIALIZED } else { NEW };
