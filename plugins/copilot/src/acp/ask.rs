@@ -1,0 +1,51 @@
+//! Permission requests, and what answers them.
+
+use wharf_adapter::json::Object;
+use wharf_adapter::{Ask, AskKind, Choice, ChoiceKind, Json};
+
+/// A request as an ask, under the request's own id.
+pub(super) fn permission(id: &str, params: Json<'_>) -> Option<Ask> {
+    let [call, options] = params.pick(["toolCall", "options"]).ok()?;
+    let [tool_id, title, kind, input] = call.pick(["toolCallId", "title", "kind", "rawInput"]).ok()?;
+    let choices = options.items().filter_map(|option| {
+        let [id, kind, label] = option.pick(["optionId", "kind", "name"]).ok()?;
+        Some(Choice { id: id.string()?, kind: choice_kind(kind.name()), label: label.string().unwrap_or_default() })
+    });
+    Some(Ask {
+        id: id.to_owned(),
+        kind: AskKind::Permission,
+        title: title.string().unwrap_or_default(),
+        tool: kind.string(),
+        tool_id: tool_id.string(),
+        detail: if input.is_missing() { "{}".to_owned() } else { input.raw().to_owned() },
+        choices: choices.collect(),
+        free_text: false,
+        input_editable: false,
+    })
+}
+
+fn choice_kind(kind: Option<&str>) -> ChoiceKind {
+    match kind {
+        Some("allow_once") => ChoiceKind::AllowOnce,
+        Some("allow_always") => ChoiceKind::AllowAlways,
+        Some("reject_once") => ChoiceKind::RejectOnce,
+        Some("reject_always") => ChoiceKind::RejectAlways,
+        _ => ChoiceKind::Other,
+    }
+}
+
+/// The choice that rejects, if there is one.
+pub(super) fn rejection(ask: &Ask) -> Option<&str> {
+    let rejects = |choice: &&Choice| matches!(choice.kind, ChoiceKind::RejectOnce | ChoiceKind::RejectAlways);
+    ask.choices.iter().find(rejects).map(|choice| choice.id.as_str())
+}
+
+/// The response: what was chosen, or that nothing was, which the agent takes for a no.
+pub(super) fn answer(id: &str, choice: Option<&str>) -> String {
+    let outcome = match choice {
+        Some(choice) => Object::new().str("outcome", "selected").str("optionId", choice),
+        None => Object::new().str("outcome", "cancelled"),
+    };
+    let result = Object::new().object("outcome", outcome);
+    Object::new().str("jsonrpc", "2.0").raw("id", id).object("result", result).finish()
+}

@@ -1,0 +1,250 @@
+//! Finding the CLI.
+
+use crate::features::{self, Features};
+use crate::info::{INSTALL, WINGET};
+use crate::login;
+use wharf_adapter::{
+    Binary, Command, ErrorClass, Failure, FoundProgram, Host, Level, Output, Problem, Support, Surroundings, Version,
+    locate,
+};
+
+/// The first run unpacks 235 MB: 10 s were seen on a loaded machine.
+const PROBE_MILLIS: u32 = 40_000;
+
+/// The program that the user named; `copilot` in PATH, or what npm's loader there would start; `WinGet`'s link; and
+/// last `gh copilot`.
+pub(crate) fn resolve(host: &dyn Host, around: &Surroundings) -> Result<Binary, Failure> {
+    let mut binary = find(host, around)?;
+    if binary.version.is_none() {
+        probe(host, &mut binary)?;
+    }
+    let version = binary.version.as_deref().and_then(Version::find);
+    if binary.leading_args.is_empty() {
+        binary.support = features::support(version);
+    }
+    match binary.support {
+        Support::OlderUntested => {
+            binary.note(Level::Warn, format!("the oldest tested version is {}", features::OLDEST), Some(INSTALL));
+        }
+        Support::NewerUntested => {
+            binary.note(Level::Info, format!("the newest tested version is {}", features::NEWEST), None);
+        }
+        _ => {}
+    }
+    // Between the measured versions only the CLI itself knows what it has.
+    let between = version.is_some_and(|version| version > features::OLDEST) && !features::is_new(&binary);
+    let help = if between { output(host, &binary, "--help").ok() } else { None };
+    let help = help.map(|output| String::from_utf8_lossy(&output.stdout).into_owned()).unwrap_or_default();
+    binary.capabilities = Features::from_help(&binary, &help).capabilities();
+    binary.login = login::check(host, around.home.as_deref(), &mut binary);
+    Ok(binary)
+}
+
+fn find(host: &dyn Host, around: &Surroundings) -> Result<Binary, Failure> {
+    if let Some(named) = &around.program {
+        let mut binary = Binary::at(locate(host, around, &[], INSTALL)?);
+        // It is what the user wants; but they should know.
+        if host.find_program(named).is_ok_and(|found| loader_scope(&found).is_some()) {
+            note_loader(&mut binary);
+        }
+        return Ok(binary);
+    }
+    if let Ok(found) = host.find_program("copilot") {
+        return Ok(behind_loader(host, around, found));
+    }
+    let winget = around.home.as_deref().filter(|_| around.os == "windows").map(|home| format!("{home}/{WINGET}"));
+    if let Some(found) = winget.and_then(|path| host.find_program(&path).ok()) {
+        return Ok(Binary::at(found.path));
+    }
+    if let Some(binary) = gh_copilot(host) {
+        return Ok(binary);
+    }
+    locate(host, around, &["copilot"], INSTALL).map(Binary::at)
+}
+
+/// Signals to npm's loader do not reach the agent, so what it would start is started instead.
+fn behind_loader(host: &dyn Host, around: &Surroundings, found: FoundProgram) -> Binary {
+    let Some(scope) = loader_scope(&found) else { return Binary::at(found.path) };
+    let native = native_paths(&scope, &around.os, &around.arch);
+    if let Some(native) = native.iter().find_map(|path| host.find_program(path).ok()) {
+        return Binary::at(native.path);
+    }
+    let mut binary = Binary::at(found.path);
+    note_loader(&mut binary);
+    binary
+}
+
+fn note_loader(binary: &mut Binary) {
+    let fix = "install the native package for this platform, or name its program";
+    binary.note(Level::Warn, "this is npm's loader: signals to it do not reach the agent", Some(fix));
+}
+
+/// The folder `…/node_modules/@github` of a program that is npm's loader or its bundle. On Windows npm leaves a script
+/// instead of a link.
+fn loader_scope(found: &FoundProgram) -> Option<String> {
+    let path = found.real_path.replace('\\', "/");
+    let (folder, file) = path.rsplit_once('/')?;
+    match file {
+        "npm-loader.js" | "index.js" => folder.strip_suffix("/copilot").filter(|scope| scope.ends_with("/@github")),
+        "copilot.cmd" | "copilot.ps1" => return Some(format!("{folder}/node_modules/@github")),
+        _ => None,
+    }
+    .map(str::to_owned)
+}
+
+/// Where npm may have put the executable of this platform: beside the loader's package or inside it.
+fn native_paths(scope: &str, os: &str, arch: &str) -> Vec<String> {
+    let systems: &[&str] = match os {
+        "linux" => &["linux", "linuxmusl"],
+        "macos" => &["darwin"],
+        "windows" => &["win32"],
+        _ => &[],
+    };
+    let arch = if arch == "aarch64" { "arm64" } else { "x64" };
+    let program = if os == "windows" { "copilot.exe" } else { "copilot" };
+    let places = [scope.to_owned(), format!("{scope}/copilot/node_modules/@github")];
+    let paths = |place: &String| -> Vec<String> {
+        systems.iter().map(|system| format!("{place}/copilot-{system}-{arch}/{program}")).collect()
+    };
+    places.iter().flat_map(paths).collect()
+}
+
+/// GitHub's CLI can bring Copilot with it. An older extension of the same name is another program altogether.
+fn gh_copilot(host: &dyn Host) -> Option<Binary> {
+    let program = host.find_program("gh").ok()?.path;
+    let leading_args = vec!["copilot".to_owned()];
+    let mut binary = Binary { leading_args, ..Binary::at(program) };
+    let output = output(host, &binary, "--version").ok().filter(|output| output.code == Some(0))?;
+    let text = String::from_utf8_lossy(&output.stdout);
+    if !text.contains("GitHub Copilot CLI") {
+        return None;
+    }
+    binary.version = Some(Version::find(&text)?.to_string());
+    binary.note(Level::Warn, "found as `gh copilot`, which was not tested", Some(INSTALL));
+    Some(binary)
+}
+
+fn output(host: &dyn Host, binary: &Binary, flag: &str) -> Result<Output, Problem> {
+    let mut args = binary.leading_args.clone();
+    args.push(flag.to_owned());
+    host.run(&Command { program: binary.program.clone(), args, stdin: vec![], timeout_ms: PROBE_MILLIS })
+}
+
+fn probe(host: &dyn Host, binary: &mut Binary) -> Result<(), Failure> {
+    match output(host, binary, "--version") {
+        Ok(output) if output.timed_out => binary.note(Level::Warn, "it did not tell its version in time", None),
+        Ok(output) if output.code != Some(0) => {
+            let stderr = String::from_utf8_lossy(&output.stderr);
+            let reason = stderr.lines().find(|line| !line.trim().is_empty()).unwrap_or("it does not run").trim();
+            return Err(Failure::new(ErrorClass::NotFound, format!("{} cannot be used: {reason}", binary.program)));
+        }
+        Ok(output) => {
+            binary.version = Version::find(&String::from_utf8_lossy(&output.stdout)).map(|version| version.to_string());
+        }
+        Err(Problem::TimedOut) => binary.note(Level::Warn, "it did not tell its version in time", None),
+        Err(_) => binary.note(Level::Warn, "its version could not be asked for", None),
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use wharf_adapter::testing::{FakeHost, surroundings};
+    use wharf_adapter::{Capabilities, Retry};
+
+    const NEW: &str = "GitHub Copilot CLI 1.0.102.\nRun 'copilot update' to check for updates.\n";
+
+    #[test]
+    fn a_program_in_the_path_is_taken_as_it_is() {
+        let host =
+            FakeHost::default().program("copilot", "/usr/bin/copilot").output("/usr/bin/copilot --version", 0, NEW);
+        let binary = resolve(&host, &surroundings()).expect("it is there");
+        assert_eq!((binary.program.as_str(), binary.version.as_deref()), ("/usr/bin/copilot", Some("1.0.102")));
+        assert_eq!(binary.support, Support::Tested);
+        assert!(binary.capabilities.contains(Capabilities::CHOOSE_SESSION_ID) && binary.leading_args.is_empty());
+    }
+
+    #[test]
+    fn the_program_that_the_user_named_comes_first() {
+        let host = FakeHost::default()
+            .program("copilot", "/usr/bin/copilot")
+            .program("/opt/copilot", "/opt/copilot")
+            .output("/opt/copilot --version", 0, "GitHub Copilot CLI 1.0.35.");
+        let around = Surroundings { program: Some("/opt/copilot".into()), ..surroundings() };
+        let binary = resolve(&host, &around).expect("it is there");
+        assert_eq!((binary.program.as_str(), binary.version.as_deref()), ("/opt/copilot", Some("1.0.35")));
+        assert!(!binary.capabilities.contains(Capabilities::CHOOSE_SESSION_ID));
+        let around = Surroundings { program: Some("/nowhere".into()), ..surroundings() };
+        assert_eq!(resolve(&host, &around).map_err(|failure| failure.class), Err(ErrorClass::NotFound));
+    }
+
+    #[test]
+    fn npms_loader_is_passed_by() {
+        let loader = "/usr/lib/node_modules/@github/copilot/npm-loader.js";
+        for native in [
+            "/usr/lib/node_modules/@github/copilot-linux-x64/copilot",
+            "/usr/lib/node_modules/@github/copilot-linuxmusl-x64/copilot",
+            "/usr/lib/node_modules/@github/copilot/node_modules/@github/copilot-linux-x64/copilot",
+        ] {
+            let mut host = FakeHost::default().program(native, native).output(&format!("{native} --version"), 0, NEW);
+            host.programs.insert("copilot".into(), ("/usr/bin/copilot".into(), loader.into()));
+            assert_eq!(resolve(&host, &surroundings()).expect("it is there").program, native);
+        }
+        let mut host = FakeHost::default().output("/usr/bin/copilot --version", 0, NEW);
+        host.programs.insert("copilot".into(), ("/usr/bin/copilot".into(), loader.into()));
+        let binary = resolve(&host, &surroundings()).expect("the loader itself");
+        assert_eq!(binary.program, "/usr/bin/copilot");
+        assert!(binary.notes.iter().any(|note| note.text.contains("loader")));
+    }
+
+    #[test]
+    fn npms_script_on_windows_is_passed_by_too() {
+        let native = "C:/npm/node_modules/@github/copilot/node_modules/@github/copilot-win32-x64/copilot.exe";
+        let mut host = FakeHost::default().program(native, native).output(&format!("{native} --version"), 0, NEW);
+        host.programs.insert("copilot".into(), ("C:\\npm\\copilot.cmd".into(), "C:\\npm\\copilot.cmd".into()));
+        let around = Surroundings { os: "windows".into(), ..surroundings() };
+        assert_eq!(resolve(&host, &around).expect("it is there").program, native);
+    }
+
+    #[test]
+    fn a_version_between_the_measured_ones_is_asked_what_it_has() {
+        let host = FakeHost::default()
+            .program("copilot", "/usr/bin/copilot")
+            .output("/usr/bin/copilot --version", 0, "GitHub Copilot CLI 1.0.60.")
+            .output("/usr/bin/copilot --help", 0, "  --session-id <id>");
+        let capabilities = resolve(&host, &surroundings()).expect("it is there").capabilities;
+        assert!(capabilities.contains(Capabilities::CHOOSE_SESSION_ID));
+        assert!(!capabilities.contains(Capabilities::TOKEN_USAGE));
+    }
+
+    #[test]
+    fn winget_and_gh_are_the_last_resorts() {
+        let link = "C:/Users/u/AppData/Local/Microsoft/WinGet/Links/copilot.exe";
+        let host = FakeHost::default().program(link, link).output(&format!("{link} --version"), 0, NEW);
+        let around = Surroundings { os: "windows".into(), home: Some("C:/Users/u".into()), ..surroundings() };
+        assert_eq!(resolve(&host, &around).expect("it is there").program, link);
+
+        let gh = |prints| FakeHost::default().program("gh", "/bin/gh").output("/bin/gh copilot --version", 0, prints);
+        let binary = resolve(&gh(NEW), &surroundings()).expect("it is there");
+        assert_eq!((binary.program.as_str(), binary.leading_args.as_slice()), ("/bin/gh", &["copilot".to_owned()][..]));
+        assert_eq!(binary.support, Support::BestEffort);
+
+        let failure = resolve(&gh("version 1.0.5 (2024-01-01)"), &surroundings()).expect_err("another program");
+        assert_eq!(failure.retry, Retry::AfterUserAction(INSTALL.to_owned()));
+    }
+
+    #[test]
+    fn a_program_that_fails_or_hangs_is_told_apart() {
+        let mut host = FakeHost::default().program("copilot", "/usr/bin/copilot");
+        let mut output =
+            Output { code: Some(1), stdout: vec![], stderr: "\nrequires Node.js v24\n".into(), timed_out: false };
+        host.outputs.insert("/usr/bin/copilot --version".into(), output.clone());
+        let failure = resolve(&host, &surroundings()).expect_err("it does not run");
+        assert!(failure.class == ErrorClass::NotFound && failure.message.contains("Node.js v24"));
+        output.timed_out = true;
+        host.outputs.insert("/usr/bin/copilot --version".into(), output);
+        let binary = resolve(&host, &surroundings()).expect("it may be slow");
+        assert_eq!((binary.version, binary.support), (None, Support::BestEffort));
+    }
+}

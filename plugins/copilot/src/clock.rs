@@ -1,0 +1,75 @@
+//! Times as the CLI writes them: ISO 8601 in UTC, and spans in prose.
+
+/// Seconds since 1970 of "2026-11-15T23:41:44.813Z".
+pub(crate) fn seconds(stamp: &str) -> Option<u64> {
+    let number = |from: usize, to: usize| stamp.get(from..to)?.parse::<u64>().ok();
+    let (year, month, day) = (number(0, 4)?, number(5, 7)?, number(8, 10)?);
+    if !stamp.ends_with('Z') || year < 1970 || !(1..=12).contains(&month) || !(1..=31).contains(&day) {
+        return None;
+    }
+    // Years that begin in March: the leap day is then the last day of its year.
+    let (year, month) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
+    let days = year * 365 + year / 4 - year / 100 + year / 400 + (month * 153 + 2) / 5 + day - 1;
+    let days = days.checked_sub(719_468)?;
+    Some(days * 86_400 + number(11, 13)? * 3_600 + number(14, 16)? * 60 + number(17, 19)?)
+}
+
+/// The span that follows a mark in prose, in seconds: "reset in 1 hour 30 minutes or …".
+pub(crate) fn duration_after(text: &str, mark: &str) -> Option<u64> {
+    let mut words = text[text.find(mark)? + mark.len()..].split_whitespace().peekable();
+    let mut total: Option<u64> = None;
+    while let Some(word) = words.next() {
+        let Ok(count) = word.parse::<u64>() else {
+            if total.is_none() && matches!(word, "about" | "approximately") {
+                continue;
+            }
+            break;
+        };
+        let unit = words.next().and_then(unit)?;
+        total = Some(total.unwrap_or(0).checked_add(count.checked_mul(unit)?)?);
+        words.next_if_eq(&"and");
+    }
+    total
+}
+
+fn unit(word: &str) -> Option<u64> {
+    let word = word.trim_end_matches(|end: char| !end.is_alphabetic()).trim_end_matches('s');
+    [("second", 1), ("minute", 60), ("hour", 3_600), ("day", 86_400), ("week", 604_800)]
+        .into_iter()
+        .find(|(name, _)| *name == word)
+        .map(|(_, seconds)| seconds)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stamps_are_read() {
+        for (stamp, expected) in [
+            ("1970-01-01T00:00:00.000Z", Some(0)),
+            ("2000-02-29T12:00:00Z", Some(951_825_600)),
+            ("2026-11-15T23:41:44.813Z", Some(1_794_786_104)),
+            ("2026-11-15T23:41:44+01:00", None),
+            ("yesterday", None),
+            ("", None),
+        ] {
+            assert_eq!(seconds(stamp), expected, "{stamp}");
+        }
+    }
+
+    #[test]
+    fn spans_are_read_from_prose() {
+        for (text, expected) in [
+            ("your limit to reset in 1 hour or switch to", Some(3_600)),
+            ("reset in 2 hours and 5 minutes.", Some(7_500)),
+            ("reset in about 3 days. Learn more", Some(259_200)),
+            ("reset in 45 seconds", Some(45)),
+            ("reset in a while", None),
+            ("reset in 5 moons", None),
+            ("no mark", None),
+        ] {
+            assert_eq!(duration_after(text, "reset in "), expected, "{text}");
+        }
+    }
+}

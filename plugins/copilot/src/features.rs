@@ -1,0 +1,151 @@
+//! What a version of the CLI can do.
+//!
+//! Measured on 1.0.35 and 1.0.102. When a feature came in between is not known, so versions before the second are
+//! asked for their help when they are found, and what it names becomes a capability. An unknown version gets what all
+//! of them have.
+
+use wharf_adapter::{Binary, Capabilities, Effort, Support, Version};
+
+/// The oldest version that was tested.
+pub(crate) const OLDEST: Version = Version(1, 0, 35);
+/// The newest version that was tested.
+pub(crate) const NEWEST: Version = Version(1, 0, 102);
+
+const OLD_EFFORTS: &[Effort] = &[Effort::Low, Effort::Medium, Effort::High, Effort::Xhigh];
+
+/// What differs between versions.
+#[derive(Debug, Clone, Copy, PartialEq)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
+pub(crate) struct Features {
+    /// `--session-id`.
+    pub(crate) session_id: bool,
+    /// `--resume` of an unknown id is an error, where it used to start a session.
+    pub(crate) strict_resume: bool,
+    /// `--usage-output-file`.
+    pub(crate) usage_file: bool,
+    /// `--max-ai-credits`.
+    pub(crate) credits_cap: bool,
+    /// The values of `--reasoning-effort`.
+    pub(crate) efforts: &'static [Effort],
+}
+
+impl Features {
+    /// Those of a program: by its version, or by what its help told.
+    pub(crate) fn of(binary: &Binary) -> Features {
+        let new = is_new(binary);
+        Features {
+            session_id: new || binary.capabilities.contains(Capabilities::CHOOSE_SESSION_ID),
+            strict_resume: new,
+            usage_file: new || binary.capabilities.contains(Capabilities::TOKEN_USAGE),
+            credits_cap: new,
+            efforts: if new { &Effort::ALL } else { OLD_EFFORTS },
+        }
+    }
+
+    /// Those of a program that has printed this help.
+    pub(crate) fn from_help(binary: &Binary, help: &str) -> Features {
+        let known = Features::of(binary);
+        let names = |flag| help.contains(flag);
+        Features {
+            session_id: known.session_id || names("--session-id"),
+            usage_file: known.usage_file || names("--usage-output-file"),
+            ..known
+        }
+    }
+
+    /// The same, in the interface's words.
+    pub(crate) fn capabilities(self) -> Capabilities {
+        let mut all = Capabilities::STREAMING
+            | Capabilities::SESSION_RESUME
+            | Capabilities::MODEL_DISCOVERY
+            | Capabilities::EFFORT_LEVELS
+            | Capabilities::TURN_CAP
+            | Capabilities::DUPLEX
+            | Capabilities::ASKS
+            | Capabilities::INTERRUPT
+            | Capabilities::TOOL_RULES
+            | Capabilities::MCP_SERVERS
+            | Capabilities::AUTOPILOT;
+        if self.session_id {
+            all |= Capabilities::CHOOSE_SESSION_ID;
+        }
+        if self.usage_file {
+            all |= Capabilities::TOKEN_USAGE;
+        }
+        all
+    }
+}
+
+/// Whether the program is at least the newest that was measured.
+pub(crate) fn is_new(binary: &Binary) -> bool {
+    binary.version.as_deref().and_then(Version::find).is_some_and(|version| version >= NEWEST)
+}
+
+/// How far a version is known.
+pub(crate) fn support(version: Option<Version>) -> Support {
+    match version {
+        None => Support::BestEffort,
+        Some(version) if version < OLDEST => Support::OlderUntested,
+        Some(version) if version > NEWEST => Support::NewerUntested,
+        Some(_) => Support::Tested,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn program(version: Option<&str>) -> Binary {
+        Binary { version: version.map(str::to_owned), ..Binary::at("/usr/bin/copilot".to_owned()) }
+    }
+
+    #[test]
+    fn features_go_by_version() {
+        for (version, new) in [
+            (Some("1.0.35"), false),
+            (Some("1.0.101"), false),
+            (Some("1.0.102"), true),
+            (Some("1.1.0"), true),
+            (Some("GitHub Copilot CLI 1.0.102."), true),
+            (Some("garbage"), false),
+            (None, false),
+        ] {
+            let features = Features::of(&program(version));
+            let flags = [features.session_id, features.usage_file, features.strict_resume, features.credits_cap];
+            assert_eq!(flags, [new; 4], "{version:?}");
+            assert_eq!(features.efforts.contains(&Effort::Max), new, "{version:?}");
+            let differ = Capabilities::CHOOSE_SESSION_ID | Capabilities::TOKEN_USAGE;
+            assert_eq!(features.capabilities().intersects(differ), new, "{version:?}");
+        }
+        assert_eq!(support(Version::find("1.0.34")), Support::OlderUntested);
+        assert_eq!(support(Version::find("1.0.60")), Support::Tested);
+        assert_eq!(support(Version::find("1.0.103")), Support::NewerUntested);
+        assert_eq!(support(None), Support::BestEffort);
+    }
+
+    #[test]
+    fn what_the_help_names_is_used_and_lives_on_in_the_capabilities() {
+        let mut between = program(Some("1.0.60"));
+        assert_eq!(Features::from_help(&between, "--resume --continue"), Features::of(&between));
+        let told = Features::from_help(&between, "  --session-id <id>  …\n  --usage-output-file <file>");
+        assert!(told.session_id && told.usage_file && !told.strict_resume && !told.credits_cap);
+        between.capabilities = told.capabilities();
+        assert_eq!(Features::of(&between), told);
+    }
+
+    #[test]
+    fn no_version_has_what_the_cli_lacks() {
+        let lacks = Capabilities::PROMPT_VIA_ARG
+            | Capabilities::SYSTEM_PROMPT_FILE
+            | Capabilities::COST_TRACKING
+            | Capabilities::MODEL_SHORTHANDS
+            | Capabilities::BUDGET_CAP
+            | Capabilities::BARE_MODE
+            | Capabilities::FALLBACK_MODEL
+            | Capabilities::SESSION_FORK
+            | Capabilities::SESSION_PERSISTENCE_CONTROL
+            | Capabilities::STRUCTURED_OUTPUT
+            | Capabilities::STEERING;
+        assert!(!Features::of(&program(Some("1.0.102"))).capabilities().intersects(lacks));
+    }
+}

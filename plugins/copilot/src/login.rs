@@ -1,0 +1,161 @@
+//! Who pays: a provider of one's own, a token in the environment, or a stored login.
+//!
+//! Tokens are looked at by their prefix only, and never told.
+
+use wharf_adapter::{Binary, Command, Host, Json, Level, Login};
+
+/// The variables that may hold a token, in the CLI's order (checked on the wire).
+const TOKENS: [&str; 3] = ["COPILOT_GITHUB_TOKEN", "GH_TOKEN", "GITHUB_TOKEN"];
+
+/// What a token's prefix says about it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Usable,
+    Classic,
+    Unknown,
+}
+
+fn kind(token: &str) -> Kind {
+    if ["github_pat_", "gho_", "ghu_", "ghs_"].iter().any(|prefix| token.starts_with(prefix)) {
+        Kind::Usable
+    } else if token.starts_with("ghp_") {
+        Kind::Classic
+    } else {
+        Kind::Unknown
+    }
+}
+
+/// The first usable token of the environment: its variable and itself.
+pub(crate) fn token(host: &dyn Host) -> Option<(&'static str, String)> {
+    TOKENS
+        .into_iter()
+        .filter_map(|name| Some((name, host.set_variable(name)?)))
+        .find(|(_, token)| kind(token) == Kind::Usable)
+}
+
+/// The token of the GitHub CLI, if it is there and logged in.
+pub(crate) fn gh_token(host: &dyn Host) -> Option<String> {
+    let program = host.find_program("gh").ok()?.path;
+    let args = vec!["auth".to_owned(), "token".to_owned()];
+    let output = host.run(&Command { program, args, stdin: vec![], timeout_ms: 5_000 }).ok()?;
+    let token = String::from_utf8_lossy(&output.stdout).trim().to_owned();
+    (output.code == Some(0) && !token.is_empty()).then_some(token)
+}
+
+/// Whether the CLI will find a login; what is wrong with what it finds goes to the notes.
+pub(crate) fn check(host: &dyn Host, home: Option<&str>, binary: &mut Binary) -> Login {
+    if let Some(login) = provider(host, binary) {
+        return login;
+    }
+    for name in TOKENS {
+        match host.set_variable(name).map(|token| kind(&token)) {
+            Some(Kind::Classic) => binary.note(
+                Level::Error,
+                format!("{name} holds a classic token (ghp_), which Copilot does not accept"),
+                Some("use a fine-grained token with the permission `Copilot Requests`"),
+            ),
+            Some(Kind::Unknown) => binary.note(
+                Level::Warn,
+                format!("{name} holds something that Copilot does not take for a token"),
+                Some("tokens begin with github_pat_, gho_, ghu_ or ghs_"),
+            ),
+            Some(Kind::Usable) | None => {}
+        }
+    }
+    if let Some((name, _)) = token(host) {
+        return Login::Present(name.to_owned());
+    }
+    if stored(host, home) {
+        return Login::Present("copilot login".to_owned());
+    }
+    if gh_token(host).is_some() {
+        return Login::Present("gh auth token".to_owned());
+    }
+    Login::Missing("run `copilot login`, or set COPILOT_GITHUB_TOKEN to a fine-grained token".to_owned())
+}
+
+/// A provider of one's own needs no GitHub account.
+fn provider(host: &dyn Host, binary: &mut Binary) -> Option<Login> {
+    if host.set_variable("COPILOT_PROVIDER_BASE_URL").is_some() {
+        if host.set_variable("COPILOT_MODEL").is_none() {
+            let fix = "set COPILOT_MODEL, or name a model in every turn";
+            binary.note(Level::Info, "a provider of one's own has no default model", Some(fix));
+        }
+        return Some(Login::Present("COPILOT_PROVIDER_BASE_URL".to_owned()));
+    }
+    let offline = host.set_variable("COPILOT_OFFLINE").is_some_and(|value| value == "true");
+    offline.then(|| Login::Missing("COPILOT_OFFLINE needs COPILOT_PROVIDER_BASE_URL".to_owned()))
+}
+
+/// Where the CLI keeps its configuration and its sessions.
+pub(crate) fn folder(host: &dyn Host, home: Option<&str>) -> Option<String> {
+    host.set_variable("COPILOT_HOME").or_else(|| Some(format!("{}/.copilot", home?)))
+}
+
+/// Whether the CLI's configuration names a user. The token itself may be in a keychain.
+fn stored(host: &dyn Host, home: Option<&str>) -> bool {
+    let Some(content) = folder(host, home).and_then(|folder| host.read_file(&format!("{folder}/config.json")).ok())
+    else {
+        return false;
+    };
+    let content = String::from_utf8_lossy(&content);
+    let config = Json::parse(&content);
+    let users = |key| config.get(key).items().next().is_some();
+    users("logged_in_users") || users("loggedInUsers")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use wharf_adapter::testing::FakeHost;
+
+    fn checked(host: &FakeHost) -> (Login, usize) {
+        let mut binary = Binary::at("/usr/bin/copilot".into());
+        let login = check(host, Some("/home/user"), &mut binary);
+        (login, binary.notes.len())
+    }
+
+    fn present(by: &str) -> Login {
+        Login::Present(by.to_owned())
+    }
+
+    #[test]
+    fn tokens_are_taken_in_the_clis_order() {
+        let all = [("COPILOT_GITHUB_TOKEN", "github_pat_a"), ("GH_TOKEN", "gho_b"), ("GITHUB_TOKEN", "ghs_c")];
+        for first in 0..all.len() {
+            let host =
+                all[first..].iter().fold(FakeHost::default(), |host, (name, token)| host.with_variable(name, token));
+            assert_eq!(token(&host), Some((all[first].0, all[first].1.to_owned())));
+            assert_eq!(checked(&host), (present(all[first].0), 0));
+        }
+    }
+
+    #[test]
+    fn a_classic_token_is_named_and_skipped() {
+        let host =
+            FakeHost::default().with_variable("COPILOT_GITHUB_TOKEN", "ghp_x").with_variable("GH_TOKEN", "ghu_y");
+        assert_eq!(checked(&host), (present("GH_TOKEN"), 1));
+        for token in ["ghp_x", "ghr_x", "garbage"] {
+            let (login, notes) = checked(&FakeHost::default().with_variable("GITHUB_TOKEN", token));
+            assert!(matches!(login, Login::Missing(_)) && notes == 1, "{token}");
+        }
+        let empty = FakeHost::default().with_variable("COPILOT_GITHUB_TOKEN", "").with_variable("GH_TOKEN", "gho_y");
+        assert_eq!(checked(&empty), (present("GH_TOKEN"), 0));
+    }
+
+    #[test]
+    fn other_logins_come_after_the_tokens() {
+        let own = FakeHost::default().with_variable("COPILOT_PROVIDER_BASE_URL", "https://h/v1");
+        assert_eq!(checked(&own), (present("COPILOT_PROVIDER_BASE_URL"), 1));
+        assert_eq!(checked(&own.with_variable("COPILOT_MODEL", "m")), (present("COPILOT_PROVIDER_BASE_URL"), 0));
+        let offline = FakeHost::default().with_variable("COPILOT_OFFLINE", "true");
+        assert!(matches!(checked(&offline).0, Login::Missing(_)));
+        let stored = r#"{"logged_in_users":[{"host":"https://github.com","login":"u"}]}"#;
+        let host = FakeHost::default().file("/home/user/.copilot/config.json", stored);
+        assert_eq!(checked(&host), (present("copilot login"), 0));
+        let host = FakeHost::default().program("gh", "/usr/bin/gh").output("/usr/bin/gh auth token", 0, "gho_z\n");
+        assert_eq!(checked(&host), (present("gh auth token"), 0));
+        let host = FakeHost::default().program("gh", "/usr/bin/gh").output("/usr/bin/gh auth token", 1, "");
+        assert!(matches!(checked(&host).0, Login::Missing(_)));
+    }
+}

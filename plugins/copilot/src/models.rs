@@ -1,0 +1,224 @@
+//! The models on offer: GitHub's catalogue, or that of a provider of one's own.
+
+use crate::info::API;
+use crate::login;
+use wharf_adapter::json::Object;
+use wharf_adapter::{Host, Json, Model, ModelList, Problem, Request, Response};
+
+/// What the adapter asks, and of whom.
+struct Catalogue {
+    url: String,
+    headers: Vec<(String, String)>,
+    /// Whether the entries follow GitHub's rules.
+    github: bool,
+}
+
+/// The models that a turn may name.
+pub(crate) fn list(host: &dyn Host) -> ModelList {
+    let catalogue = match catalogue(host) {
+        Ok(catalogue) => catalogue,
+        Err(other) => return other,
+    };
+    let body = match fetch(host, &catalogue.url, &catalogue.headers) {
+        Ok(Response { status: 200, body, .. }) => body,
+        Ok(Response { status: status @ (401 | 403), .. }) => {
+            return ModelList::NeedsAuth(format!("{} answered {status}", catalogue.url));
+        }
+        Ok(response) => return ModelList::Unavailable(format!("{} answered {}", catalogue.url, response.status)),
+        Err(why) => return ModelList::Unavailable(format!("{}: {why}", catalogue.url)),
+    };
+    let body = String::from_utf8_lossy(&body);
+    let data = Json::parse(&body).get("data");
+    if !data.is_array() {
+        return ModelList::Unavailable(format!("{} did not answer with a list", catalogue.url));
+    }
+    if !catalogue.github {
+        return ModelList::Models(data.items().filter_map(own_model).collect());
+    }
+    let restricted = data.items().any(|model| model.at(&["billing", "restricted_to"]).items().next().is_some());
+    let plan = if restricted { plan(host, &catalogue.headers) } else { None };
+    ModelList::Models(data.items().filter_map(|model| github_model(model, plan.as_deref())).collect())
+}
+
+fn catalogue(host: &dyn Host) -> Result<Catalogue, ModelList> {
+    if let Some(base) = host.set_variable("COPILOT_PROVIDER_BASE_URL") {
+        return own_catalogue(host, base.trim_end_matches('/'));
+    }
+    let token = login::token(host).map(|(_, token)| token).or_else(|| login::gh_token(host)).ok_or_else(|| {
+        ModelList::NeedsAuth("set COPILOT_GITHUB_TOKEN or log in with `gh auth login` to list models".to_owned())
+    })?;
+    let base = host.set_variable("COPILOT_API_URL").unwrap_or_else(|| API.to_owned());
+    let headers = vec![
+        header("Authorization", &format!("Bearer {token}")),
+        header("Copilot-Integration-Id", "copilot-developer-cli"),
+        header("X-GitHub-Api-Version", "2026-08-01"),
+    ];
+    Ok(Catalogue { url: format!("{}/models", base.trim_end_matches('/')), headers, github: true })
+}
+
+fn own_catalogue(host: &dyn Host, base: &str) -> Result<Catalogue, ModelList> {
+    let key =
+        host.set_variable("COPILOT_PROVIDER_BEARER_TOKEN").or_else(|| host.set_variable("COPILOT_PROVIDER_API_KEY"));
+    let (url, headers) = match host.set_variable("COPILOT_PROVIDER_TYPE").as_deref() {
+        Some("azure") => {
+            return Err(ModelList::Unavailable("Azure lists deployments elsewhere than its models".to_owned()));
+        }
+        // The CLI takes its base without the version.
+        Some("anthropic") => {
+            let key = key.map(|key| header("x-api-key", &key));
+            (format!("{base}/v1/models"), [Some(header("anthropic-version", "2023-06-01")), key])
+        }
+        _ => (format!("{base}/models"), [None, key.map(|key| header("Authorization", &format!("Bearer {key}")))]),
+    };
+    Ok(Catalogue { url, headers: headers.into_iter().flatten().collect(), github: false })
+}
+
+fn header(name: &str, value: &str) -> (String, String) {
+    (name.to_owned(), value.to_owned())
+}
+
+fn fetch(host: &dyn Host, url: &str, headers: &[(String, String)]) -> Result<Response, String> {
+    let (method, url, headers) = ("GET".to_owned(), url.to_owned(), headers.to_vec());
+    host.fetch(&Request { method, url, headers, body: vec![], timeout_ms: 15_000 }).map_err(|problem| match problem {
+        Problem::Denied(why) | Problem::NotFound(why) | Problem::Failed(why) => why,
+        Problem::TimedOut => "it did not answer in time".to_owned(),
+        Problem::TooLarge => "the answer is too large".to_owned(),
+    })
+}
+
+/// The account's plan, for models that are not for all of them. Where it cannot be told, they stay on the list.
+fn plan(host: &dyn Host, headers: &[(String, String)]) -> Option<String> {
+    let response = fetch(host, "https://api.github.com/copilot_internal/user", &headers[..1]).ok()?;
+    let body = String::from_utf8_lossy(&response.body).into_owned();
+    Json::parse(&body).get("copilot_plan").string().filter(|_| response.status == 200)
+}
+
+/// An entry of GitHub's catalogue, if a turn can use it. The CLI itself also lists models that somebody would first have
+/// to enable by hand, and embeddings; a headless turn can use neither.
+fn github_model(entry: Json<'_>, plan: Option<&str>) -> Option<Model> {
+    let [id, name, vendor, picker, policy, billing, capabilities, default] = entry
+        .pick(["id", "name", "vendor", "model_picker_enabled", "policy", "billing", "capabilities", "is_chat_default"])
+        .ok()?;
+    let id = id.string()?;
+    let restricted = billing.get("restricted_to");
+    let usable = capabilities.get("type").is("chat")
+        && picker.bool() != Some(false)
+        && (policy.get("state").is_null() || policy.get("state").is("enabled"))
+        && (restricted.items().next().is_none()
+            || plan.is_none_or(|plan| restricted.items().any(|item| item.is(plan))));
+    if !usable {
+        return None;
+    }
+    let efforts = capabilities.at(&["supports", "reasoning_effort"]).items().filter_map(Json::string).collect();
+    let extra = ["multiplier", "is_premium"].into_iter().fold(Object::new(), |extra, key| {
+        let value = billing.get(key);
+        if value.is_null() { extra } else { extra.raw(key, value.raw()) }
+    });
+    Some(Model {
+        name: name.string().unwrap_or_else(|| id.clone()),
+        vendor: vendor.string(),
+        efforts,
+        context: capabilities.at(&["limits", "max_context_window_tokens"]).u64(),
+        is_default: default.is_true(),
+        extra: Some(extra.finish()).filter(|extra| extra != "{}"),
+        id,
+    })
+}
+
+/// An entry as `OpenAI` and Anthropic have them.
+fn own_model(entry: Json<'_>) -> Option<Model> {
+    let [id, name, owner] = entry.pick(["id", "display_name", "owned_by"]).ok()?;
+    let id = id.string()?;
+    Some(Model {
+        name: name.string().unwrap_or_else(|| id.clone()),
+        vendor: owner.string(),
+        efforts: vec![],
+        context: None,
+        is_default: false,
+        extra: None,
+        id,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use wharf_adapter::testing::FakeHost;
+
+    const CATALOGUE: &str = r#"{"object":"list","data":[
+        {"id":"gpt-5.4","name":"GPT-5.4","vendor":"OpenAI","is_chat_default":true,"model_picker_enabled":true,
+         "policy":{"state":"enabled"},"billing":{"is_premium":true,"multiplier":0.33},
+         "capabilities":{"type":"chat","limits":{"max_context_window_tokens":200000},
+                         "supports":{"reasoning_effort":["low","high"]}}},
+        {"id":"no-policy","capabilities":{"type":"chat"}},
+        {"id":"disabled","policy":{"state":"disabled"},"capabilities":{"type":"chat"}},
+        {"id":"unconfigured","policy":{"state":"unconfigured"},"capabilities":{"type":"chat"}},
+        {"id":"hidden","model_picker_enabled":false,"capabilities":{"type":"chat"}},
+        {"id":"restricted","billing":{"restricted_to":["enterprise"]},"capabilities":{"type":"chat"}},
+        {"id":"embedding","capabilities":{"type":"embeddings"}}]}"#;
+
+    fn ids(list: &ModelList) -> Vec<&str> {
+        let ModelList::Models(models) = list else { panic!("{list:?}") };
+        models.iter().map(|model| model.id.as_str()).collect()
+    }
+
+    fn github(status: u16, body: &str) -> FakeHost {
+        FakeHost::default().with_variable("GH_TOKEN", "gho_t").response(
+            "GET https://api.githubcopilot.com/models",
+            status,
+            body,
+        )
+    }
+
+    #[test]
+    fn only_what_a_turn_can_use_is_listed() {
+        let host = github(200, CATALOGUE);
+        let list_without_plan = list(&host);
+        assert_eq!(ids(&list_without_plan), ["gpt-5.4", "no-policy", "restricted"]);
+        let host = host.response(
+            "GET https://api.github.com/copilot_internal/user",
+            200,
+            r#"{"copilot_plan":"individual_pro"}"#,
+        );
+        let ModelList::Models(models) = list(&host) else { panic!("no list") };
+        assert_eq!(models.len(), 2);
+        let first = &models[0];
+        assert_eq!((first.is_default, first.context, first.vendor.as_deref()), (true, Some(200_000), Some("OpenAI")));
+        assert_eq!(first.efforts, ["low", "high"]);
+        assert_eq!(first.extra.as_deref(), Some(r#"{"multiplier":0.33,"is_premium":true}"#));
+        assert_eq!((models[1].name.as_str(), models[1].extra.as_deref()), ("no-policy", None));
+        let requests = host.requests.borrow();
+        assert!(requests[0].headers.contains(&header("Authorization", "Bearer gho_t")));
+        let origins = crate::info::describe().needs.origins;
+        for request in requests.iter() {
+            assert!(origins.iter().any(|origin| request.url.starts_with(&format!("{origin}/"))), "{}", request.url);
+        }
+    }
+
+    #[test]
+    fn the_reason_is_told_when_there_is_no_list() {
+        assert!(matches!(list(&FakeHost::default()), ModelList::NeedsAuth(_)));
+        assert!(matches!(list(&github(401, "")), ModelList::NeedsAuth(_)));
+        assert!(matches!(list(&github(500, "")), ModelList::Unavailable(why) if why.contains("500")));
+        assert!(matches!(list(&github(200, "<html>")), ModelList::Unavailable(_)));
+        let unreachable = FakeHost::default().with_variable("GH_TOKEN", "gho_t");
+        assert!(matches!(list(&unreachable), ModelList::Unavailable(_)));
+    }
+
+    #[test]
+    fn a_provider_of_ones_own_has_its_own_list() {
+        let body = r#"{"data":[{"id":"m1","owned_by":"me"},{"id":"m2","display_name":"Two"}]}"#;
+        let own = FakeHost::default()
+            .with_variable("COPILOT_PROVIDER_BASE_URL", "https://h/v1/")
+            .with_variable("COPILOT_PROVIDER_API_KEY", "k")
+            .response("GET https://h/v1/models", 200, body);
+        assert_eq!(ids(&list(&own)), ["m1", "m2"]);
+        assert_eq!(own.requests.borrow()[0].headers, [header("Authorization", "Bearer k")]);
+        let anthropic = FakeHost::default()
+            .with_variable("COPILOT_PROVIDER_BASE_URL", "https://h")
+            .with_variable("COPILOT_PROVIDER_TYPE", "anthropic")
+            .response("GET https://h/v1/models", 200, body);
+        assert_eq!(ids(&list(&anthropic)), ["m1", "m2"]);
+        assert!(matches!(list(&anthropic.with_variable("COPILOT_PROVIDER_TYPE", "azure")), ModelList::Unavailable(_)));
+    }
+}

@@ -1,0 +1,102 @@
+//! Token counts, from wherever this version of the CLI has them.
+//!
+//! Newer versions count per model in one shape, which stands in `session.usage_checkpoint` events, in the usage file
+//! and at the end of the session's journal. All three describe the same process, so they share a source: the last one
+//! that is read replaces the others.
+
+use crate::login;
+use wharf_adapter::json::unescape;
+use wharf_adapter::{Effects, Host, Json, Level, Usage, UsageScope};
+
+/// The name of the launch file that the CLI writes its accounting to.
+pub(crate) const FILE: &str = "usage.json";
+
+/// The source of everything that has the shape of `modelMetrics`.
+const ACCOUNTING: &str = "accounting";
+
+/// Tokens of one assistant message, in versions that count them there.
+pub(crate) fn message(output: Json<'_>, model: Option<&str>, out: &mut Effects) -> bool {
+    let Some(output) = output.u64() else { return false };
+    let model = model.map(str::to_owned);
+    out.usage(Usage { model, output: Some(output), ..Usage::new(UsageScope::Delta, "message") });
+    true
+}
+
+/// What the `result` line counts: requests and time, no tokens.
+pub(crate) fn result(usage: Json<'_>, out: &mut Effects) {
+    let units: Vec<_> = usage.get("premiumRequests").f64().map(premium).into_iter().collect();
+    let api_millis = usage.get("totalApiDurationMs").f64().and_then(whole);
+    if !units.is_empty() || api_millis.is_some() {
+        out.usage(Usage { units, api_millis, ..Usage::new(UsageScope::TurnTotal, "result") });
+    }
+}
+
+/// The premium requests of a run that ended before its `result` line.
+pub(crate) fn premium_requests(count: f64, out: &mut Effects) {
+    out.usage(Usage { units: vec![premium(count)], ..Usage::new(UsageScope::TurnTotal, "result") });
+}
+
+fn premium(count: f64) -> (String, f64) {
+    ("premium-requests".to_owned(), count)
+}
+
+/// Milliseconds may have a fraction.
+fn whole(millis: f64) -> Option<u64> {
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "checked by the guard")]
+    (0.0..9.0e15).contains(&millis).then_some(millis.round() as u64)
+}
+
+/// An accounting of this process: tokens by model, and the credits where they are known. Says whether it had any.
+pub(crate) fn accounting(account: Json<'_>, out: &mut Effects) -> bool {
+    let mut any = false;
+    for (model, metrics) in account.get("modelMetrics").fields() {
+        let usage = metrics.get("usage");
+        let Ok([input, output, read, write, reasoning]) =
+            usage.pick(["inputTokens", "outputTokens", "cacheReadTokens", "cacheWriteTokens", "reasoningTokens"])
+        else {
+            continue;
+        };
+        out.usage(Usage {
+            model: Some(unescape(model).into_owned()),
+            input: input.u64(),
+            output: output.u64(),
+            cache_read: read.u64(),
+            cache_write: write.u64(),
+            reasoning: reasoning.u64(),
+            ..Usage::new(UsageScope::TurnTotal, ACCOUNTING)
+        });
+        any = true;
+    }
+    // "unavailable" comes with a zero that means nothing.
+    let credits = account.get("totalNanoAiu").f64().filter(|_| !account.get("aiCreditsStatus").is("unavailable"));
+    if let Some(nano) = credits.filter(|nano| *nano > 0.0) {
+        let units = vec![("ai-credits".to_owned(), nano / 1e9)];
+        out.usage(Usage { units, ..Usage::new(UsageScope::TurnTotal, ACCOUNTING) });
+    }
+    any
+}
+
+/// The usage file, as the CLI left it.
+pub(crate) fn from_file(host: &dyn Host, out: &mut Effects) -> bool {
+    let Ok(content) = host.read_launch_file(FILE) else { return false };
+    accounting(Json::parse(&String::from_utf8_lossy(&content)), out)
+}
+
+/// The last accounting of a session's journal, unless it is older than this run.
+pub(crate) fn from_journal(host: &dyn Host, home: Option<&str>, session: &str, since: &str, out: &mut Effects) -> bool {
+    let Some(folder) = login::folder(host, home) else { return false };
+    // The id came from the agent: it must not lead out of the folder.
+    if session.contains(['/', '\\']) || session.contains("..") {
+        return false;
+    }
+    let path = format!("{folder}/session-state/{session}/events.jsonl");
+    let Ok(content) = host.read_file(&path) else {
+        host.log(Level::Debug, "the session's journal cannot be read, so its token counts are not known");
+        return false;
+    };
+    let content = String::from_utf8_lossy(&content);
+    let shutdown = content.lines().rev().map(Json::parse).find(|line| line.get("type").is("session.shutdown"));
+    shutdown.is_some_and(|line| {
+        line.get("timestamp").name().is_some_and(|stamp| stamp >= since) && accounting(line.get("data"), out)
+    })
+}

@@ -1,0 +1,367 @@
+//! What no capture at hand shows, written from the reference: sub-agents, background work, blockers, and what `finish`
+//! looks up.
+
+use wharf_adapter::testing::{FakeHost, binary, events, finish, inline, play, turn};
+use wharf_adapter::{
+    Adapter, Effect, Event, Level, Origin, Outcome, RateLimit, Retry, SessionChoice, SessionInfo, ToolStatus, Usage,
+    UsageScope,
+};
+use wharf_adapter_copilot::Copilot;
+
+const ID: &str = "11111111-2222-4333-8444-555555555555";
+const RESULT: &str = r#"{"type":"result","timestamp":"2026-11-15T23:00:09.000Z","sessionId":"11111111-2222-4333-8444-555555555555","exitCode":0,"usage":{"premiumRequests":0.33,"totalApiDurationMs":7.5}}"#;
+
+fn started(version: &str, session: SessionChoice) -> Copilot {
+    let mut wish = turn::<Copilot>("prompt");
+    wish.session = session;
+    let mut adapter = Copilot::default();
+    adapter.build_args(&wish, &binary(version)).expect("a command line");
+    adapter
+}
+
+fn run(lines: &[&str]) -> Vec<Effect> {
+    let mut adapter = started("1.0.102", SessionChoice::Fresh(None));
+    play(&mut adapter, Origin::Stdout, &(lines.join("\n") + "\n"), 1)
+}
+
+fn event(kind: &str, data: &str) -> String {
+    format!(r#"{{"type":"{kind}","data":{data},"timestamp":"2026-11-15T23:00:00.000Z"}}"#)
+}
+
+fn agents_event(agent: &str, kind: &str, data: &str) -> String {
+    format!(r#"{{"type":"{kind}","data":{data},"timestamp":"2026-11-15T23:00:00.000Z","agentId":"{agent}"}}"#)
+}
+
+fn message(id: &str, content: &str) -> String {
+    event(
+        "assistant.message",
+        &format!(r#"{{"messageId":"{id}","content":"{content}","toolRequests":[],"model":"m"}}"#),
+    )
+}
+
+fn end(effects: &[Effect]) -> (Outcome, Option<String>) {
+    let mut ends = events(effects).into_iter().rev().filter_map(|event| match event {
+        Event::TurnEnd(end) => Some((end.outcome.clone(), end.answer.as_ref().map(|text| inline(text).to_owned()))),
+        _ => None,
+    });
+    ends.next().expect("an end")
+}
+
+#[test]
+fn a_sub_agent_never_speaks_for_the_agent() {
+    let lines = [
+        event("tool.execution_start", r#"{"toolCallId":"task-1","toolName":"task","arguments":{}}"#),
+        agents_event("a1", "subagent.started", r#"{"toolCallId":"task-1","agentName":"explore"}"#),
+        agents_event("a1", "assistant.message_delta", r#"{"messageId":"s1","deltaContent":"hm"}"#),
+        agents_event(
+            "a1",
+            "tool.execution_start",
+            r#"{"toolCallId":"t2","toolName":"view","arguments":{},"parentToolCallId":"task-1"}"#,
+        ),
+        agents_event(
+            "a1",
+            "assistant.message",
+            r#"{"messageId":"s1","content":"sub text","toolRequests":[],"model":"small"}"#,
+        ),
+        agents_event("a2", "assistant.message", r#"{"messageId":"s2","content":"stranger","toolRequests":[]}"#),
+        agents_event("a1", "session.error", r#"{"errorType":"query","message":"sub failed"}"#),
+        agents_event("a1", "abort", r#"{"reason":"user_abort"}"#),
+        RESULT.to_owned(),
+    ];
+    let effects = run(&lines.iter().map(String::as_str).collect::<Vec<_>>());
+    let parents: Vec<_> = events(&effects)
+        .into_iter()
+        .filter_map(|event| match event {
+            Event::Message(part) | Event::TextDelta(part) => Some((part.id.as_str(), part.parent.as_deref())),
+            Event::Tool(call) => Some((call.id.as_str(), call.parent.as_deref())),
+            _ => None,
+        })
+        .collect();
+    let expected =
+        [("task-1", None), ("s1", Some("task-1")), ("t2", Some("task-1")), ("s1", Some("task-1")), ("s2", Some("a2"))];
+    assert_eq!(parents, expected);
+    assert_eq!(end(&effects), (Outcome::Completed, None));
+    let model = events(&effects).into_iter().find_map(|event| match event {
+        Event::Session(info) => Some(info.model.clone()),
+        _ => None,
+    });
+    assert_eq!(model, Some(None), "the sub-agent's model is not the session's");
+}
+
+#[test]
+fn the_summary_of_a_task_may_be_the_only_answer() {
+    let task = event("session.task_complete", r#"{"summary":"all is done","success":true}"#);
+    assert_eq!(end(&run(&[&message("1", ""), &task, RESULT])), (Outcome::Completed, Some("all is done".into())));
+    assert_eq!(end(&run(&[&message("1", "said"), &task, RESULT])), (Outcome::Completed, None));
+}
+
+#[test]
+fn a_blocker_says_what_is_needed() {
+    for (blocker, expected) in [
+        (r#"{"message":"which branch?"}"#, "which branch?"),
+        (r#""a password""#, "a password"),
+        (r#"{"kind":"login"}"#, r#"{"kind":"login"}"#),
+    ] {
+        let line =
+            format!(r#"{{"type":"result","sessionId":"s","exitCode":1,"outcome":"blocked","blocker":{blocker}}}"#);
+        assert_eq!(end(&run(&[&line])).0, Outcome::Blocked(expected.into()));
+    }
+}
+
+#[test]
+fn a_retry_voids_what_the_failed_attempt_streamed_and_nothing_else() {
+    let delta = |id: &str| event("assistant.message_delta", &format!(r#"{{"messageId":"{id}","deltaContent":"x"}}"#));
+    let retry = event("assistant.turn_retry", r#"{"turnId":"1","reason":"api_error"}"#);
+    let call = event(
+        "model.call_failure",
+        r#"{"statusCode":500,"failureKind":"api","errorMessage":"{\"message\":\"boom\"}"}"#,
+    );
+    let next = event("assistant.turn_start", r#"{"turnId":"1"}"#);
+    let effects =
+        run(&[&delta("cut-off"), &next, &delta("failed"), &call, &retry, &delta("good"), &message("good", "x")]);
+    let voided: Vec<_> = events(&effects)
+        .into_iter()
+        .filter_map(|event| match event {
+            Event::Discard(id) => Some(id.clone()),
+            Event::Retrying(failure) => Some(format!("{:?} {}", failure.http_status, failure.message)),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(voided, ["failed", "Some(500) boom"]);
+}
+
+#[test]
+fn older_versions_tell_retries_and_files_in_notices() {
+    let delta = event("assistant.message_delta", r#"{"messageId":"m","deltaContent":"x"}"#);
+    let retry = event("session.info", r#"{"infoType":"model_retry","message":"Request failed. Retrying..."}"#);
+    let file = event("session.info", r#"{"infoType":"file_created","message":"/a"}"#);
+    let count = |effects: &[Effect]| {
+        let told = |event: &&Event| matches!(event, Event::Discard(_) | Event::Retrying(_) | Event::FileChange(_));
+        events(effects).into_iter().filter(|event| told(event)).count()
+    };
+    assert_eq!(count(&run(&[&delta, &retry, &file])), 3);
+    let call = event("model.call_start", r#"{"turnId":"0","model":"m"}"#);
+    assert_eq!(count(&run(&[&call, &delta, &retry, &file])), 0, "newer ones have events for them");
+}
+
+#[test]
+fn output_in_either_form_is_told_once() {
+    let start = event("tool.execution_start", r#"{"toolCallId":"t","toolName":"bash","arguments":{}}"#);
+    let partial = |text: &str| {
+        event("tool.execution_partial_result", &format!(r#"{{"toolCallId":"t","partialOutput":"{text}"}}"#))
+    };
+    let shell = event("tool.shell_output", r#"{"toolCallId":"t","stream":"stdout","text":"ab","sequence":0}"#);
+    let told = |lines: &[&str]| -> Vec<String> {
+        let effects = run(lines);
+        let texts = events(&effects).into_iter().filter_map(|event| match event {
+            Event::ToolOutput(part) => Some(inline(&part.text).to_owned()),
+            _ => None,
+        });
+        texts.collect()
+    };
+    assert_eq!(told(&[&start, &partial("a"), &partial("ab"), &partial("ab"), &partial("tail")]), ["a", "b"]);
+    assert_eq!(told(&[&start, &shell, &partial("ab")]), ["ab"]);
+}
+
+#[test]
+fn a_message_in_several_events_is_one() {
+    let part = |index: u32, content: &str| {
+        let data = format!(
+            r#"{{"messageId":"m","content":"{content}","chunkIndex":{index},"chunkCount":2,"toolRequests":[]}}"#
+        );
+        event("assistant.message", &data)
+    };
+    let effects = run(&[&part(0, "a\\n"), &part(1, "b")]);
+    let texts: Vec<_> = events(&effects).into_iter().filter(|event| matches!(event, Event::Message(_))).collect();
+    assert!(matches!(texts[..], [Event::Message(part)] if inline(&part.text) == "a\nb"));
+}
+
+#[test]
+fn a_limit_tells_when_it_is_lifted() {
+    let error = event(
+        "session.error",
+        r#"{"errorType":"rate_limit","message":"wait for your limit to reset in 1 hour or","statusCode":429,"errorCode":"user_global_rate_limited"}"#,
+    );
+    let failed = RESULT.replace("\"exitCode\":0", "\"exitCode\":1");
+    let effects = run(&[&error, &failed]);
+    let at = 1_794_787_200;
+    let limit = RateLimit { scope: "user_global_rate_limited".into(), resets_at: Some(at), blocked: true };
+    assert!(events(&effects).contains(&&Event::Limit(limit)));
+    assert!(matches!(end(&effects).0, Outcome::Failed(failure) if failure.retry == Retry::At(at)));
+}
+
+#[test]
+fn errors_that_do_not_end_a_run_are_only_noticed() {
+    let hook = event("session.error", r#"{"errorType":"hook","message":"hook failed"}"#);
+    let effects = run(&[&hook, RESULT]);
+    assert_eq!(end(&effects).0, Outcome::Completed);
+    assert!(
+        events(&effects).iter().any(|event| matches!(event, Event::Notice(notice) if notice.level == Level::Error))
+    );
+}
+
+#[test]
+fn what_the_model_says_is_never_taken_for_an_error() {
+    let text = "Error: 429 rate limit, 401 unauthorized, session.error quota";
+    let effects = run(&[&message("m", text), RESULT]);
+    assert_eq!(end(&effects).0, Outcome::Completed);
+}
+
+fn sessions(effects: &[Effect]) -> Vec<SessionInfo> {
+    let infos = events(effects).into_iter().filter_map(|event| match event {
+        Event::Session(info) => Some(info.clone()),
+        _ => None,
+    });
+    infos.collect()
+}
+
+#[test]
+fn a_chosen_session_is_known_from_the_start() {
+    let model = event("session.tools_updated", r#"{"model":"m"}"#);
+    let mut adapter = started("1.0.102", SessionChoice::Fresh(Some(ID.into())));
+    let infos = sessions(&play(&mut adapter, Origin::Stdout, &model, 1));
+    assert_eq!((infos[0].id.as_str(), infos[0].model.as_deref()), (ID, Some("m")));
+    let mut adapter = started("1.0.35", SessionChoice::Fresh(Some(ID.into())));
+    let infos = sessions(&play(&mut adapter, Origin::Stdout, &model, 1));
+    assert_eq!(infos[0].id, "", "an old version chooses by itself");
+}
+
+#[test]
+fn whether_it_resumed_is_told_where_it_can_be() {
+    for (version, wanted, expected) in [
+        ("1.0.102", ID, Some(true)),
+        ("1.0.102", "a name", Some(true)),
+        ("1.0.35", ID, None),
+        ("1.0.35", "22222222-2222-4333-8444-555555555555", Some(false)),
+    ] {
+        let mut adapter = started(version, SessionChoice::Resume(wanted.into()));
+        let infos = sessions(&play(&mut adapter, Origin::Stdout, RESULT, 1));
+        assert_eq!(infos[0].resumed, expected, "{version} {wanted}");
+    }
+}
+
+const ACCOUNT: &str = r#"{"totalNanoAiu":2500000000,"aiCreditsStatus":"ok","modelMetrics":{"m":{"requests":{"count":1,"cost":1},
+    "usage":{"inputTokens":10,"outputTokens":5,"cacheReadTokens":3,"cacheWriteTokens":0,"reasoningTokens":2}}}}"#;
+
+fn usages(effects: &[Effect]) -> Vec<Usage> {
+    let all = events(effects).into_iter().filter_map(|event| match event {
+        Event::Usage(usage) => Some(usage.clone()),
+        _ => None,
+    });
+    all.collect()
+}
+
+fn expected_usage() -> Usage {
+    Usage {
+        model: Some("m".into()),
+        input: Some(10),
+        output: Some(5),
+        cache_read: Some(3),
+        cache_write: Some(0),
+        reasoning: Some(2),
+        ..Usage::new(UsageScope::TurnTotal, "accounting")
+    }
+}
+
+#[test]
+fn tokens_are_read_from_the_usage_file() {
+    let mut adapter = started("1.0.102", SessionChoice::Fresh(None));
+    let played = play(&mut adapter, Origin::Stdout, RESULT, 1);
+    let result = &usages(&played)[0];
+    assert_eq!((result.units[0].1, result.api_millis), (0.33, Some(8)));
+    let mut host = FakeHost::default();
+    host.launch_files.insert("usage.json".into(), ACCOUNT.into());
+    let usages = usages(&finish(&mut adapter, &host, 0));
+    assert_eq!(usages[0], expected_usage());
+    assert_eq!(usages[1].units, [("ai-credits".to_owned(), 2.5)]);
+}
+
+#[test]
+fn tokens_are_read_from_the_journal_where_there_is_no_file() {
+    let journal = |stamp: &str| {
+        let account = ACCOUNT.replace(['\n'], "");
+        format!(
+            "{{\"type\":\"session.start\"}}\n{{\"type\":\"session.shutdown\",\"timestamp\":\"{stamp}\",\"data\":{account}}}\n"
+        )
+    };
+    for (stamp, known) in [("2026-11-15T23:00:10.000Z", true), ("2026-11-15T22:00:00.000Z", false)] {
+        let path = format!("/home/user/.copilot/session-state/{ID}/events.jsonl");
+        let host = FakeHost::default()
+            .program("copilot", "/usr/bin/copilot")
+            .output("/usr/bin/copilot --version", 0, "GitHub Copilot CLI 1.0.35.")
+            .file(&path, &journal(stamp));
+        let mut adapter = started("1.0.35", SessionChoice::Fresh(None));
+        adapter.resolve_binary(&host, &wharf_adapter::testing::surroundings()).expect("a program");
+        play(&mut adapter, Origin::Stdout, RESULT, 1);
+        let effects = finish(&mut adapter, &host, 0);
+        assert_eq!(usages(&effects).first() == Some(&expected_usage()), known, "{stamp}");
+        let unavailable = events(&effects).iter().any(|event| matches!(event, Event::UsageUnavailable(_)));
+        assert_eq!(unavailable, !known, "{stamp}");
+    }
+}
+
+#[test]
+fn a_run_that_says_nothing_gives_nothing() {
+    let mut adapter = started("1.0.102", SessionChoice::Fresh(None));
+    assert!(finish(&mut adapter, &FakeHost::default(), 1).is_empty());
+}
+
+#[test]
+fn tools_that_an_abort_cut_off_are_cancelled() {
+    let start = event("tool.execution_start", r#"{"toolCallId":"t","toolName":"bash","arguments":{}}"#);
+    let abort = event("abort", r#"{"reason":"user_abort"}"#);
+    let mut adapter = started("1.0.102", SessionChoice::Fresh(None));
+    let mut effects = play(&mut adapter, Origin::Stdout, &format!("{start}\n{abort}\n"), 1);
+    effects.extend(finish(&mut adapter, &FakeHost::default(), 0));
+    let cancelled =
+        |event: &&Event| matches!(event, Event::Tool(call) if call.id == "t" && call.status == ToolStatus::Cancelled);
+    assert!(events(&effects).iter().any(cancelled));
+    assert_eq!(end(&effects).0, Outcome::Cancelled);
+}
+
+#[test]
+fn drift_is_counted_and_never_fatal() {
+    let effects = run(&[
+        "{\"type\":\"brand.new\",\"data\":{}}",
+        "plain text",
+        "{\"no\":\"type\"}",
+        "{\"type\":\"assistant.message\"",
+        RESULT,
+    ]);
+    let drift = events(&effects).into_iter().filter(|event| matches!(event, Event::Unknown(_) | Event::Malformed(_)));
+    assert_eq!(drift.count(), 4);
+    assert_eq!(end(&effects).0, Outcome::Completed);
+}
+
+#[test]
+fn an_abort_is_known_by_any_of_its_three_signs() {
+    for sign in [
+        event("abort", r#"{"reason":"user_initiated"}"#),
+        event("assistant.idle", r#"{"aborted":true}"#),
+        event("session.autopilot_stopped", r#"{"reason":"aborted"}"#),
+    ] {
+        assert_eq!(end(&run(&[&sign, RESULT])).0, Outcome::Cancelled, "{sign}");
+    }
+    assert_eq!(end(&run(&[&event("assistant.idle", "{}"), RESULT])).0, Outcome::Completed);
+}
+
+#[test]
+fn a_sub_agents_text_does_not_stand_in_for_the_summary() {
+    let sub = agents_event("a", "assistant.message", r#"{"messageId":"s","content":"sub text","toolRequests":[]}"#);
+    let task = event("session.task_complete", r#"{"summary":"all is done","success":true}"#);
+    assert_eq!(end(&run(&[&sub, &task, RESULT])).1.as_deref(), Some("all is done"));
+}
+
+#[test]
+fn a_call_that_was_made_up_for_explains_no_later_error() {
+    let call =
+        event("model.call_failure", r#"{"failureKind":"api","statusCode":429,"errorCode":"rate_limit_exceeded"}"#);
+    let error = event("session.error", r#"{"errorType":"query","message":"something else"}"#);
+    let failed = RESULT.replace("\"exitCode\":0", "\"exitCode\":1");
+    let class = |effects: &[Effect]| match end(effects).0 {
+        Outcome::Failed(failure) => failure.class,
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(class(&run(&[&call, &error, &failed])), wharf_adapter::ErrorClass::RateLimit);
+    assert_eq!(class(&run(&[&call, &message("m", "ok"), &error, &failed])), wharf_adapter::ErrorClass::Other);
+}
