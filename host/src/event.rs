@@ -132,8 +132,8 @@ pub enum Event {
 /// What is known of the runtime's session.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SessionInfo {
-    /// Its id.
-    pub id: String,
+    /// Its id; null where the model is known before it.
+    pub id: Option<String>,
     /// Whether a resume really resumed; null when nothing was to be resumed or nobody knows.
     pub resumed: Option<bool>,
     /// The model.

@@ -46,7 +46,7 @@ impl Remembered {
     /// Remember it. Where that fails, the next turn asks again: no harm done.
     pub(crate) fn keep(&self, binary: Binary) -> Resolved {
         let stamp = stamp(&binary.program);
-        let program_digest = file_digest(Path::new(&binary.program)).ok();
+        let program_digest = crate::receipt::file_sha256(Path::new(&binary.program)).ok();
         let resolved = Resolved { binary, program_digest, stamp };
         if let (Some(folder), Ok(text)) = (self.path.parent(), serde_json::to_vec(&resolved)) {
             let _ = std::fs::create_dir_all(folder);
@@ -66,15 +66,4 @@ fn stamp(program: &str) -> Option<(u64, u128)> {
     let found = std::fs::metadata(program).ok()?;
     let changed = found.modified().ok()?.duration_since(SystemTime::UNIX_EPOCH).ok()?;
     Some((found.len(), changed.as_nanos()))
-}
-
-fn file_digest(path: &Path) -> std::io::Result<String> {
-    use sha2::{Digest as _, Sha256};
-    use std::fmt::Write as _;
-    let mut hasher = Sha256::new();
-    std::io::copy(&mut std::fs::File::open(path)?, &mut hasher)?;
-    Ok(hasher.finalize().iter().fold(String::new(), |mut text, byte| {
-        let _ = write!(text, "{byte:02x}");
-        text
-    }))
 }

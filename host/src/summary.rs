@@ -51,9 +51,11 @@ impl Summary {
     pub(crate) fn note(&mut self, event: &Event) {
         match event {
             Event::Session(session) => {
-                let known = self.session.as_ref().filter(|known| known.id == session.id);
-                let resumed = session.resumed.or(known.and_then(|known| known.resumed));
-                self.session = Some(ReportSession { id: session.id.clone(), resumed });
+                if let Some(id) = &session.id {
+                    let known = self.session.as_ref().filter(|known| known.id == *id);
+                    let resumed = session.resumed.or(known.and_then(|known| known.resumed));
+                    self.session = Some(ReportSession { id: id.clone(), resumed });
+                }
                 self.model = session.model.clone().or(self.model.take());
             }
             Event::TextDelta(part) if part.parent.is_none() => self.delta(part),

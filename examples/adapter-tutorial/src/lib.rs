@@ -86,7 +86,7 @@ impl Adapter for Scribe {
             "start" => {
                 let id = session.string().ok_or(Malformed)?;
                 let resumed = self.wanted.as_ref().map(|wanted| *wanted == id);
-                out.emit(Event::Session(SessionInfo { id, resumed, model: None, runtime_version: None }));
+                out.emit(Event::Session(SessionInfo { id: Some(id), resumed, model: None, runtime_version: None }));
             }
             "text" => out.message(&id.str().ok_or(Malformed)?, None, text.text().ok_or(Malformed)?),
             "tool" => out.tool(tool(&id.str().ok_or(Malformed)?, line)?),

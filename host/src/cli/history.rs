@@ -88,7 +88,12 @@ pub(crate) fn receipt(order: &ReceiptOrder, shell: &Shell) -> Result<ExitCode> {
         })?;
         return shell.bytes(&text);
     }
-    todo!()
+    let verified = wharf::verify_receipt(folder.path())?;
+    for check in &verified.checks {
+        let mark = if check.holds() { styled(GOOD, "✓") } else { styled(BAD, "✗") };
+        shell.line(format!("{mark} {check}"));
+    }
+    Ok(if verified.holds() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 pub(crate) fn sessions(order: &SessionsOrder, shell: &Shell) -> Result<ExitCode> {

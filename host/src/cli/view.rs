@@ -35,7 +35,10 @@ impl<'a> View<'a> {
             Event::Thinking(part) if self.shell.verbose => self.say(styled(DIM, format!("  thinks: {}", part.text))),
             Event::Tool(call) => self.tool(call),
             Event::ToolOutput(part) if self.shell.verbose => self.say(styled(DIM, part.text.trim_end())),
-            Event::Session(session) if self.shell.verbose => self.say(styled(DIM, format!("  session {}", session.id))),
+            Event::Session(session) if self.shell.verbose => {
+                let id = session.id.as_deref().unwrap_or("not told yet");
+                self.say(styled(DIM, format!("  session {id}")));
+            }
             Event::Notice { level, text } if *level >= Level::Warn || self.shell.verbose => self.say(styled(ODD, format!("  {text}"))),
             Event::Retrying(failure) => self.say(styled(ODD, format!("  the agent retries: {}", failure.message))),
             Event::Limit { scope, blocked: true, .. } => self.say(styled(ODD, format!("  rate limit: {scope}"))),

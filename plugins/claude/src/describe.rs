@@ -78,6 +78,7 @@ pub(crate) fn info() -> AdapterInfo {
         .variables(&PASSED_ON)
         .variables(&SET)
         .origin(API)
+        .origin("$ANTHROPIC_BASE_URL")
         .choice("system-prompt-mode", &["append", "replace"], "whether the system prompt adds to Claude's own or replaces it")
         .choice(
             "permission-mode",

@@ -65,12 +65,9 @@ fn program_model(model: Json<'_>) -> Option<Model> {
     })
 }
 
-/// Nothing where there is no key, or where another server than the granted one would have to be asked.
+/// Nothing where there is no key.
 fn from_api(host: &dyn Host) -> Option<Result<Vec<Model>, Option<u16>>> {
-    let elsewhere = host.set_variable("ANTHROPIC_BASE_URL").is_some_and(|base| base.trim_end_matches('/') != API);
-    if elsewhere {
-        return None;
-    }
+    let base = host.set_variable("ANTHROPIC_BASE_URL").unwrap_or_else(|| API.to_owned());
     let [key, token, oauth] = KEYS.map(|name| host.set_variable(name));
     let mut headers = vec![("anthropic-version".to_owned(), "2023-06-01".to_owned())];
     if let Some(key) = key {
@@ -81,7 +78,7 @@ fn from_api(host: &dyn Host) -> Option<Result<Vec<Model>, Option<u16>>> {
         }
         headers.push(("authorization".to_owned(), format!("Bearer {}", token.or(oauth)?)));
     }
-    let url = format!("{API}/v1/models?limit=1000");
+    let url = format!("{}/v1/models?limit=1000", base.trim_end_matches('/'));
     let request = Request { method: "GET".to_owned(), url, headers, body: vec![], timeout_ms: 15_000 };
     Some(read_response(host.fetch(&request)))
 }
@@ -165,12 +162,12 @@ mod tests {
     }
 
     #[test]
-    fn another_server_is_not_asked() {
+    fn a_server_of_ones_own_is_asked_instead() {
         let host = FakeHost::default()
             .with_variable("ANTHROPIC_API_KEY", "k")
-            .with_variable("ANTHROPIC_BASE_URL", "https://proxy.example");
-        assert!(matches!(list(&host, None), ModelList::NeedsAuth(_)));
-        assert!(host.requests.borrow().is_empty());
+            .with_variable("ANTHROPIC_BASE_URL", "https://proxy.example/");
+        let _ = list(&host, None);
+        assert_eq!(host.requests.borrow()[0].url, "https://proxy.example/v1/models?limit=1000");
     }
 
     #[test]

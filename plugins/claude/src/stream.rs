@@ -181,7 +181,7 @@ impl Stream {
             Wanted::Forked(_) if version.name().is_some_and(|version| version.starts_with("2.0.")) => None,
             Wanted::Forked(from) => Some(*from != id),
         };
-        let session = SessionInfo { id, resumed, model: model.string(), runtime_version: version.string() };
+        let session = SessionInfo { id: Some(id), resumed, model: model.string(), runtime_version: version.string() };
         if self.announced.as_ref() == Some(&session) {
             return Ok(());
         }

@@ -264,7 +264,7 @@ impl Acp {
 
     fn tell_session(&self, resumed: Option<bool>, out: &mut Effects) {
         out.emit(Event::Session(SessionInfo {
-            id: self.session.clone().unwrap_or_default(),
+            id: self.session.clone(),
             resumed,
             model: self.model.clone(),
             runtime_version: self.version.clone(),

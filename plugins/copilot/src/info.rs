@@ -29,6 +29,8 @@ const VARIABLES: &[&str] = &[
     "COPILOT_MODEL",
     "COPILOT_OFFLINE",
     // Where it keeps its things, whom it calls, how long it waits.
+    "HOME",
+    "USERPROFILE",
     "COPILOT_HOME",
     "COPILOT_CACHE_HOME",
     "COPILOT_API_URL",
@@ -57,8 +59,8 @@ pub(crate) fn describe() -> AdapterInfo {
         .origin("https://api.business.githubcopilot.com")
         .origin("https://api.enterprise.githubcopilot.com")
         .origin("https://api.github.com")
-        .origin("https://api.openai.com")
-        .origin("https://api.anthropic.com")
+        .origin("$COPILOT_API_URL")
+        .origin("$COPILOT_PROVIDER_BASE_URL")
         .variables(VARIABLES)
         .file("~/.copilot/config.json")
         .file("~/.copilot/session-state/*/events.jsonl")

@@ -36,8 +36,6 @@ pub struct Copilot {
     stream: stream::Stream,
     /// The protocol, where the turn is held over it.
     acp: acp::Acp,
-    /// The user's home, for the session's journal.
-    home: Option<String>,
     /// Whether the CLI was given a usage file.
     usage_file: bool,
 }
@@ -48,7 +46,6 @@ impl Adapter for Copilot {
     }
 
     fn resolve_binary(&mut self, host: &dyn Host, around: &Surroundings) -> Result<Binary, Failure> {
-        self.home.clone_from(&around.home);
         binary::resolve(host, around)
     }
 
@@ -101,7 +98,7 @@ impl Adapter for Copilot {
         let Some(since) = stream.since.clone() else { return };
         stream.counted |= self.usage_file && usage::from_file(host, out);
         if let (false, Some(session)) = (stream.counted, stream.session()) {
-            stream.counted = usage::from_journal(host, self.home.as_deref(), session, &since, out);
+            stream.counted = usage::from_journal(host, home(host).as_deref(), session, &since, out);
         }
         if !stream.counted {
             out.emit(Event::UsageUnavailable("this version and provider do not report tokens".to_owned()));
@@ -115,6 +112,11 @@ impl Adapter for Copilot {
     fn list_models(&mut self, host: &dyn Host, _binary: Option<&Binary>) -> ModelList {
         models::list(host)
     }
+}
+
+/// The user's home: `finish` knows no surroundings.
+fn home(host: &dyn Host) -> Option<String> {
+    host.set_variable("HOME").or_else(|| host.set_variable("USERPROFILE"))
 }
 
 wharf_adapter::export!(Copilot);

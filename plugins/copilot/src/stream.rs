@@ -337,8 +337,8 @@ impl Stream {
         }
         let known = self.session.as_ref().or(self.wishes.chosen.as_ref()).or(self.wishes.resume.as_ref());
         out.emit(Event::Session(SessionInfo {
-            // The model is known long before the id, which old versions tell only at the end: empty is unknown.
-            id: known.cloned().unwrap_or_default(),
+            // The model is known long before the id, which old versions tell only at the end.
+            id: known.cloned(),
             resumed: None,
             model: self.model.clone(),
             runtime_version: self.wishes.version.clone(),
@@ -354,7 +354,7 @@ impl Stream {
             let id = id.into_owned();
             out.emit(Event::Session(SessionInfo {
                 resumed: self.resumed(&id),
-                id: id.clone(),
+                id: Some(id.clone()),
                 model: self.model.clone(),
                 runtime_version: self.wishes.version.clone(),
             }));

@@ -116,7 +116,7 @@ impl Adapter for Echo {
                 let session = session.string().ok_or(Malformed)?;
                 out.emit(Event::Session(SessionInfo {
                     resumed: self.wanted_session.as_ref().map(|wanted| *wanted == session),
-                    id: session,
+                    id: Some(session),
                     model: model.string(),
                     runtime_version: version.string(),
                 }));

@@ -60,7 +60,7 @@ impl Adapter for Faulty {
             "hello" => {
                 let [session, model, version] = line.pick(["session", "model", "version"])?;
                 out.emit(Event::Session(SessionInfo {
-                    id: session.string().ok_or(Malformed)?,
+                    id: Some(session.string().ok_or(Malformed)?),
                     resumed: None,
                     model: model.string(),
                     runtime_version: version.string(),
