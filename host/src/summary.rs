@@ -1,7 +1,7 @@
 //! What a turn came to: the report's raw material, gathered from the events as they pass.
 
 use crate::event::{
-    Drift, Event, Exit, FileChange, IgnoredWish, Report, ReportSession, ReportTool, TextPart, ToolCall, Usage,
+    Drift, Event, Exit, FileChange, IgnoredWish, Outcome, Report, ReportSession, ReportTool, TextPart, ToolCall, Usage,
 };
 use crate::outcome::Verdict;
 use crate::usage::Ledger;
@@ -125,7 +125,9 @@ impl Summary {
     }
 
     pub(crate) fn report(&self, verdict: Verdict, exit: Option<Exit>) -> Report {
-        let deltas = self.deltas.as_ref().map(|(_, text)| text.clone()).filter(|text| !text.is_empty());
+        // Pieces of a message that never came to its end are an answer only where the runtime calls the turn done.
+        let written = self.deltas.as_ref().map(|(_, text)| text.clone()).filter(|text| !text.is_empty());
+        let deltas = written.filter(|_| verdict.outcome == Outcome::Completed);
         let message = || self.message.clone().or(deltas);
         Report {
             outcome: verdict.outcome,
@@ -150,7 +152,7 @@ impl Summary {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::event::{Outcome, ToolStatus};
+    use crate::event::ToolStatus;
 
     fn part(id: &str, parent: Option<&str>, text: &str) -> TextPart {
         TextPart { id: id.into(), parent: parent.map(Into::into), text: text.into() }
