@@ -1,0 +1,97 @@
+//! An orchestrator that embeds Wharf: three turns on two adapters, side by side, and one table at the end.
+//!
+//! `cargo run -p orchestrator -- claude copilot` uses real agents. Without arguments it takes what runs anywhere: the
+//! bundled `echo` adapter, whose agent is the `wharf` binary (`cargo build` makes it), and the tutorial's adapter from
+//! its file, granted its one program.
+
+#![expect(clippy::print_stdout, reason = "an example prints")]
+
+use std::path::{Path, PathBuf};
+use wharf::{Answer, Approvals, Config, Decision, Event, Host, Places, Report, Result, RunOptions, Turn};
+
+const PROMPTS: [&str; 3] = ["Say hello", "Count to three", "What is in this folder?"];
+
+#[tokio::main]
+async fn main() -> std::process::ExitCode {
+    match orchestrate().await {
+        Ok(()) => std::process::ExitCode::SUCCESS,
+        Err(error) => {
+            println!("{error}\n{}", error.to_do().unwrap_or_default());
+            std::process::ExitCode::FAILURE
+        }
+    }
+}
+
+async fn orchestrate() -> Result<()> {
+    let places = Places::of_user();
+    let mut config = Config::load(&places.config, &std::env::current_dir().unwrap_or_default())?;
+    if let Some(wharf) = beside("wharf") {
+        config.programs.entry("echo".to_owned()).or_insert(wharf);
+    }
+    let tutorial = Path::new(env!("CARGO_MANIFEST_DIR")).join("../adapter-tutorial");
+    config.programs.entry("scribe".to_owned()).or_insert_with(|| tutorial.join("scribe"));
+    let host = Host::new(places, config)?;
+
+    let named: Vec<String> = std::env::args().skip(1).take(2).collect();
+    let names = if named.len() == 2 { named } else { vec!["echo".to_owned(), tutorial_component()?] };
+    let adapters = [host.adapter(&names[0]).await?, host.adapter(&names[1]).await?];
+
+    let mut turns = Vec::new();
+    for (number, prompt) in PROMPTS.into_iter().enumerate() {
+        let (host, adapter) = (host.clone(), adapters[number % 2].clone());
+        // A run is `Send`: each turn is a task of its own.
+        turns.push(tokio::spawn(async move {
+            let turn = Turn { approvals: Approvals::Ask, ..Turn::new(prompt) };
+            let mut run = host.start(&adapter, turn, RunOptions::default()).await?;
+            let mut report = None;
+            while let Some(event) = run.next().await {
+                match event {
+                    // The policy of this orchestrator: look, but do not touch.
+                    Event::Ask(ask) => {
+                        let reads = ask.tool.as_deref().is_some_and(|tool| tool.starts_with("list"));
+                        let decision = if reads { Decision::Allow } else { Decision::Deny };
+                        run.answer(Answer::new(ask.id, decision));
+                    }
+                    Event::Report(last) => report = Some(last),
+                    _ => {}
+                }
+            }
+            Ok::<_, wharf::Error>((adapter.info().id.clone(), prompt, report))
+        }));
+    }
+
+    println!("{:<10} {:<26} {:<11} {:>6} {:>7}  answer", "adapter", "prompt", "outcome", "tools", "tokens");
+    for turn in turns {
+        let (adapter, prompt, report) = turn.await.map_err(|why| wharf::Error::invalid(why.to_string()))??;
+        if let Some(report) = report {
+            println!("{}", row(&adapter, prompt, &report));
+        }
+    }
+    Ok(())
+}
+
+fn row(adapter: &str, prompt: &str, report: &Report) -> String {
+    let usage = report.usage.as_ref();
+    let tokens = usage.and_then(|usage| Some(usage.input? + usage.output?));
+    let tokens = tokens.map_or_else(|| "?".to_owned(), |tokens| tokens.to_string());
+    let answer = report.answer.as_deref().unwrap_or_default().lines().next().unwrap_or_default().to_owned();
+    let outcome = format!("{:?}", report.outcome).to_lowercase();
+    format!("{adapter:<10} {prompt:<26} {outcome:<11} {:>6} {tokens:>7}  {answer}", report.tools.len())
+}
+
+/// The tutorial's adapter, built where the bundled ones are.
+fn tutorial_component() -> Result<String> {
+    let built = beside("wharf").and_then(|wharf| Some(wharf.parent()?.parent()?.to_owned()));
+    let path = built.unwrap_or_default().join("adapters/wasm32-wasip2/adapter/adapter_tutorial.wasm");
+    if path.exists() {
+        return Ok(path.to_string_lossy().into_owned());
+    }
+    let command = "cargo build -p adapter-tutorial --target wasm32-wasip2 --profile adapter --target-dir target/adapters";
+    Err(wharf::Error::invalid("the tutorial's adapter is not built, or `wharf` is not").hint(format!("`cargo build` and `{command}`")))
+}
+
+/// A program beside this one, as cargo puts them.
+fn beside(name: &str) -> Option<PathBuf> {
+    let path = std::env::current_exe().ok()?.with_file_name(name).with_extension(std::env::consts::EXE_EXTENSION);
+    path.exists().then_some(path)
+}
