@@ -20,16 +20,16 @@ fn main() {
         Some(folder) => BUNDLED.iter().for_each(|id| take_prebuilt(Path::new(&folder), id, &out)),
         None => build(&root, &out),
     }
-    let mut table = String::from("[\n");
-    for id in BUNDLED {
+    let entries: Vec<String> = BUNDLED.iter().map(|id| {
         let grants = root.join("plugins").join(id).join("grants.toml");
         let grants = grants.canonicalize().unwrap_or_else(|why| panic!("{}: {why}", grants.display()));
         println!("cargo::rerun-if-changed={}", grants.display());
         let component = out.join(format!("{id}.wasm"));
-        table += &format!("    ({id:?}, include_bytes!({component:?}) as &[u8], include_str!({grants:?})),\n");
-    }
-    table.push(']');
-    fs::write(out.join("bundled.rs"), table).expect("OUT_DIR can be written to");
+        // As string literals of Rust, whatever stands in the paths.
+        let [component, grants] = [component, grants].map(|path| format!("{:?}", path.to_string_lossy()));
+        format!("({id:?}, include_bytes!({component}) as &[u8], include_str!({grants}))")
+    }).collect();
+    fs::write(out.join("bundled.rs"), format!("[{}]", entries.join(",\n"))).expect("OUT_DIR can be written to");
 }
 
 fn take_prebuilt(folder: &Path, id: &str, out: &Path) {

@@ -12,5 +12,4 @@ wasmtime::component::bindgen!({
     additional_derives: [PartialEq],
 });
 
-pub use exports::wharf::runtime::runtime_adapter as guest;
 pub use wharf::runtime::{host, types};

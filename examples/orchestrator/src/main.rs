@@ -2,12 +2,12 @@
 //!
 //! `cargo run -p orchestrator -- claude copilot` uses real agents. Without arguments it takes what runs anywhere: the
 //! bundled `echo` adapter, whose agent is the `wharf` binary (`cargo build` makes it), and the tutorial's adapter from
-//! its file, granted its one program.
+//! its file, granted its one program and its one variable: `SCRIBE_KEY=anything cargo run -p orchestrator`.
 
 #![expect(clippy::print_stdout, reason = "an example prints")]
 
 use std::path::{Path, PathBuf};
-use wharf::{Answer, Approvals, Config, Decision, Event, Host, Places, Report, Result, RunOptions, Turn};
+use wharf::{Answer, Approvals, Config, Decision, Event, Host, Needs, Places, Report, Result, RunOptions, Turn};
 
 const PROMPTS: [&str; 3] = ["Say hello", "Count to three", "What is in this folder?"];
 
@@ -30,6 +30,8 @@ async fn orchestrate() -> Result<()> {
     }
     let tutorial = Path::new(env!("CARGO_MANIFEST_DIR")).join("../adapter-tutorial");
     config.programs.entry("scribe".to_owned()).or_insert_with(|| tutorial.join("scribe"));
+    let needs = Needs { variables: vec!["SCRIBE_KEY".to_owned()], ..Needs::default() };
+    config.grants.entry("scribe".to_owned()).or_insert(needs);
     let host = Host::new(places, config)?;
 
     let named: Vec<String> = std::env::args().skip(1).take(2).collect();

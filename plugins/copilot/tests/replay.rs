@@ -76,7 +76,7 @@ fn report(effects: &[Effect], failure: Option<Failure>) -> Value {
     for event in events(effects) {
         match event {
             Event::Session(info) => {
-                session = Some(info.id.clone()).filter(|id| !id.is_empty()).or(session);
+                session = info.id.clone().or(session);
                 model = info.model.clone().or(model);
             }
             Event::Message(part) if part.parent.is_none() && !inline(&part.text).is_empty() => {

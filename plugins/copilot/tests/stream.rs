@@ -220,10 +220,10 @@ fn a_chosen_session_is_known_from_the_start() {
     let model = event("session.tools_updated", r#"{"model":"m"}"#);
     let mut adapter = started("1.0.102", SessionChoice::Fresh(Some(ID.into())));
     let infos = sessions(&play(&mut adapter, Origin::Stdout, &model, 1));
-    assert_eq!((infos[0].id.as_str(), infos[0].model.as_deref()), (ID, Some("m")));
+    assert_eq!((infos[0].id.as_deref(), infos[0].model.as_deref()), (Some(ID), Some("m")));
     let mut adapter = started("1.0.35", SessionChoice::Fresh(Some(ID.into())));
     let infos = sessions(&play(&mut adapter, Origin::Stdout, &model, 1));
-    assert_eq!(infos[0].id, "", "an old version chooses by itself");
+    assert_eq!(infos[0].id, None, "an old version chooses by itself");
 }
 
 #[test]

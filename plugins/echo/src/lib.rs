@@ -20,13 +20,15 @@ pub struct Echo {
 
 impl Adapter for Echo {
     fn describe() -> AdapterInfo {
-        let mut info = AdapterInfo::new("echo", "Echo, the example agent", env!("CARGO_PKG_VERSION"))
+        let info = AdapterInfo::new("echo", "Echo, the example agent", env!("CARGO_PKG_VERSION"))
             .program("wharf-echo-agent")
             .option("script", OptionKind::Text, None, "a script for the agent to follow instead of echoing")
             .option("delay", OptionKind::Integer, None, "milliseconds between two pieces of the answer");
-        info.tested_with = ">=1.0.0, <2.0.0".to_owned();
-        info.install_hint = "it comes with wharf".to_owned();
-        info
+        AdapterInfo {
+            tested_with: ">=1.0.0, <2.0.0".to_owned(),
+            install_hint: "it comes with wharf".to_owned(),
+            ..info
+        }
     }
 
     fn resolve_binary(&mut self, host: &dyn Host, around: &Surroundings) -> Result<Binary, Failure> {

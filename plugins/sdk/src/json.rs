@@ -597,7 +597,7 @@ mod tests {
         })
     }
 
-    /// Every value, seen through the scanner, is what serde_json sees.
+    /// Every value, seen through the scanner, is what `serde_json` sees.
     fn agrees(scanned: Json<'_>, value: &Value) {
         match value {
             Value::Null => assert!(scanned.is_null()),

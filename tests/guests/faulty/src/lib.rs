@@ -112,7 +112,7 @@ mod tests {
             let effects = play(&mut with(fault), Origin::Stdout, LINES, 2);
             match events(&effects)[..] {
                 [Event::Session(session), Event::Message(said), Event::TurnEnd(end)] => {
-                    assert_eq!((session.id.as_str(), inline(&said.text)), ("s", "boom"));
+                    assert_eq!((session.id.as_deref(), inline(&said.text)), (Some("s"), "boom"));
                     assert_eq!(end.outcome, Outcome::Completed);
                 }
                 ref other => panic!("{other:?}"),
