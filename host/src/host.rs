@@ -175,12 +175,19 @@ impl Host {
         Ok(remembered.keep(binary))
     }
 
-    /// The models that an adapter's runtime offers.
-    pub async fn models(&self, adapter: &Adapter) -> Result<ModelList> {
-        let binary = self.resolve_cached(adapter).await.ok().map(|resolved| resolved.binary);
+    /// The models that an adapter's runtime offers; a list of a short while ago counts, unless a fresh one is wanted.
+    pub async fn models(&self, adapter: &Adapter, fresh: bool) -> Result<ModelList> {
         let policy = self.policy(adapter)?;
+        let variables = self.0.environment.granted_values(&policy);
+        let remembered = Remembered::open(&self.0.places.cache, adapter, &policy, &variables);
+        if let Some(list) = remembered.recall_models().filter(|_| !fresh) {
+            return Ok(list);
+        }
+        let binary = self.resolve_cached(adapter).await.ok().map(|resolved| resolved.binary);
         let mut instance = Instance::start(adapter, Some(self.services(&policy))).await?;
-        Ok(instance.list_models(binary.as_ref()).await?)
+        let list = instance.list_models(binary.as_ref()).await?;
+        remembered.keep_models(&list);
+        Ok(list)
     }
 
     /// What a turn would start, without starting it.

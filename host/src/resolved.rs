@@ -1,15 +1,19 @@
 //! What was found of a runtime, remembered for a while: asking a CLI for its version takes up to seconds, and a turn
-//! should not wait for that each time. A program that changed, another adapter or another environment asks anew.
+//! should not wait for that each time. A program that changed, another adapter or another environment asks anew. Lists
+//! of models are remembered the same way; that there was none is forgotten sooner.
 
 use crate::adapter::{Adapter, digest};
 use crate::grants::Policy;
-use crate::info::Binary;
+use crate::info::{Binary, ModelList};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 /// How long it is remembered.
 const REMEMBERED: Duration = Duration::from_secs(3600);
+
+/// How long it is remembered that there was no list of models: long enough not to ask a broken server in every turn.
+const REFUSED: Duration = Duration::from_secs(60);
 
 /// A program that was found, and what it is made of.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -25,6 +29,7 @@ pub(crate) struct Resolved {
 /// Where one adapter's runtime is remembered, in one environment.
 pub(crate) struct Remembered {
     path: PathBuf,
+    models: PathBuf,
 }
 
 impl Remembered {
@@ -32,12 +37,26 @@ impl Remembered {
     pub(crate) fn open(cache: &Path, adapter: &Adapter, policy: &Policy, variables: &[(String, String)]) -> Remembered {
         let path = std::env::var_os("PATH").unwrap_or_default();
         let key = format!("{}|{:?}|{:?}|{:?}|{variables:?}|{path:?}", adapter.digest(), policy.named_program, policy.grants, policy.home);
-        Remembered { path: cache.join("runtimes").join(format!("{}.json", &digest(key.as_bytes())[..32])) }
+        let name = format!("{}.json", &digest(key.as_bytes())[..32]);
+        Remembered { path: cache.join("runtimes").join(&name), models: cache.join("models").join(name) }
+    }
+
+    /// The list of models, as it was not long ago.
+    pub(crate) fn recall_models(&self) -> Option<ModelList> {
+        let list: ModelList = serde_json::from_slice(&std::fs::read(&self.models).ok()?).ok()?;
+        let limit = if matches!(list, ModelList::Models(_)) { REMEMBERED } else { REFUSED };
+        (age(&self.models)? < limit).then_some(list)
+    }
+
+    /// Remember a list of models.
+    pub(crate) fn keep_models(&self, list: &ModelList) {
+        if let Ok(text) = serde_json::to_vec(list) {
+            write(&self.models, &text);
+        }
     }
 
     pub(crate) fn recall(&self) -> Option<Resolved> {
-        let written = std::fs::metadata(&self.path).ok()?.modified().ok()?;
-        let fresh = SystemTime::now().duration_since(written).is_ok_and(|age| age < REMEMBERED);
+        let fresh = age(&self.path)? < REMEMBERED;
         let resolved: Resolved = serde_json::from_slice(&std::fs::read(&self.path).ok()?).ok()?;
         let same = resolved.stamp.is_some() && stamp(&resolved.binary.program) == resolved.stamp;
         (fresh && same).then_some(resolved)
@@ -48,17 +67,27 @@ impl Remembered {
         let stamp = stamp(&binary.program);
         let program_digest = crate::receipt::file_sha256(Path::new(&binary.program)).ok();
         let resolved = Resolved { binary, program_digest, stamp };
-        if let (Some(folder), Ok(text)) = (self.path.parent(), serde_json::to_vec(&resolved)) {
-            let _ = std::fs::create_dir_all(folder);
-            // Written beside and moved, so that another process never reads half of it.
-            if let Ok(mut file) = tempfile::NamedTempFile::new_in(folder) {
-                use std::io::Write as _;
-                if file.write_all(&text).is_ok() {
-                    let _ = file.persist(&self.path);
-                }
-            }
+        if let Ok(text) = serde_json::to_vec(&resolved) {
+            write(&self.path, &text);
         }
         resolved
+    }
+}
+
+fn age(path: &Path) -> Option<Duration> {
+    let written = std::fs::metadata(path).ok()?.modified().ok()?;
+    SystemTime::now().duration_since(written).ok()
+}
+
+/// Written beside and moved, so that another process never reads half of it.
+fn write(path: &Path, text: &[u8]) {
+    use std::io::Write as _;
+    let Some(folder) = path.parent() else { return };
+    let _ = std::fs::create_dir_all(folder);
+    if let Ok(mut file) = tempfile::NamedTempFile::new_in(folder)
+        && file.write_all(text).is_ok()
+    {
+        let _ = file.persist(path);
     }
 }
 

@@ -101,7 +101,7 @@ pub(crate) async fn models(order: ModelsOrder, shell: &Shell) -> Result<ExitCode
     let name = order.adapter.or_else(|| host.config().adapter.clone());
     let name = name.ok_or_else(|| Error::invalid("no adapter is named").hint("`wharf adapters` lists them"))?;
     let adapter = host.adapter(&name).await?;
-    let list = host.models(&adapter).await?;
+    let list = host.models(&adapter, order.refresh).await?;
     if order.json {
         shell.json(&list)?;
     } else if let ModelList::Models(models) = &list {

@@ -245,6 +245,9 @@ pub(crate) struct ModelsOrder {
     /// The adapter: an id, or the path of a component
     #[arg(env = "WHARF_ADAPTER")]
     pub(crate) adapter: Option<String>,
+    /// Ask anew, not what was found a short while ago
+    #[arg(long)]
+    pub(crate) refresh: bool,
     /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,
