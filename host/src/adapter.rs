@@ -140,7 +140,7 @@ fn linker(engine: &Engine) -> wasmtime::Result<Linker<State>> {
 /// What can be told from the first bytes and the size.
 fn check_header(bytes: &[u8], limit: usize) -> Result<(), String> {
     if bytes.len() > limit {
-        return Err(format!("it has {} bytes, and {limit} are the most that is loaded", bytes.len()));
+        return Err(format!("it is larger than {limit} bytes, which is the most that is loaded"));
     }
     match bytes {
         [0, b'a', b's', b'm', 0x0d, 0, 1, 0, ..] => Ok(()),

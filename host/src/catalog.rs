@@ -84,9 +84,17 @@ pub(crate) async fn load(engine: &Engine, folder: &Path, config: &Config, name: 
 }
 
 async fn load_file(engine: &Engine, path: &Path) -> Result<Adapter> {
-    let bytes = std::fs::read(path)
+    let bytes = read_component(path, engine.limits.component)
         .map_err(|why| Error::invalid(format!("the adapter {} cannot be read: {why}", path.display())))?;
     Adapter::load(engine, &bytes, Source::File(path.to_owned())).await
+}
+
+/// The file's content, or one byte more than is loaded of one that is too large: it may have no end.
+fn read_component(path: &Path, limit: usize) -> std::io::Result<Vec<u8>> {
+    use std::io::Read as _;
+    let mut bytes = Vec::new();
+    std::fs::File::open(path)?.take(limit as u64 + 1).read_to_end(&mut bytes)?;
+    Ok(bytes)
 }
 
 fn bundled(id: &str) -> Option<&'static Bundled> {

@@ -121,7 +121,8 @@ fn read<T: for<'a> Deserialize<'a>>(path: &Path, hint: impl Fn(&str) -> Option<S
     let shown = path.display();
     let text = match std::fs::read_to_string(path) {
         Ok(text) => text,
-        Err(why) if why.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        // Where the workspace is no folder, the turn says so better than a file that cannot be in it.
+        Err(why) if matches!(why.kind(), std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory) => return Ok(None),
         Err(why) => return Err(Error::new(ErrorKind::Config, format!("the configuration {shown} cannot be read: {why}"))),
     };
     toml::from_str(&text).map(Some).map_err(|why| {

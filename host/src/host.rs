@@ -55,6 +55,7 @@ const SWEPT_AFTER: Duration = Duration::from_millis(200);
 #[derive(Clone)]
 pub struct Host(Arc<Inner>);
 
+#[derive(Clone)]
 struct Inner {
     engine: Engine,
     places: Places,
@@ -103,6 +104,14 @@ impl Host {
         let environment = Environment::of_process(&config.environment);
         let engine = Engine::new(Some(&places.cache.join("compiled")), Limits::default())?;
         Ok(Host(Arc::new(Inner { engine, places, config, environment, http: HttpClient::default() })))
+    }
+
+    /// The same host, where an adapter's program is this one instead of what the adapter would find.
+    #[must_use]
+    pub fn with_program(&self, adapter: &Adapter, program: PathBuf) -> Host {
+        let mut inner = Inner::clone(&self.0);
+        inner.config.programs.insert(adapter.info().id.clone(), program);
+        Host(Arc::new(inner))
     }
 
     /// The configuration.

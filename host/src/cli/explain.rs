@@ -7,8 +7,7 @@ use std::process::ExitCode;
 use wharf::{Result, Word};
 
 pub(crate) async fn explain(order: RunOrder, shell: &Shell) -> Result<ExitCode> {
-    let host = run::host_for(&order)?;
-    let adapter = host.adapter(&run::adapter_name(&order, &host)?).await?;
+    let (adapter, host) = run::adapter_for(&order, super::host(&order.workspace)?).await?;
     let turn = run::turn(&order, &host, &adapter, false)?;
     let explanation = host.explain(&adapter, turn).await?;
     let plan = &explanation.plan;

@@ -18,12 +18,12 @@ use wharf::{
 pub(crate) async fn run(order: RunOrder, shell: &Shell) -> Result<ExitCode> {
     // This program starts no children but agents, so that it may take in what they leave behind.
     wharf::become_subreaper().map_err(|why| Error::invalid(format!("orphans cannot be taken in: {why}")))?;
-    let host = host_for(&order)?;
+    let host = super::host(&order.workspace)?;
     for reaped in host.reap_orphans() {
         let count = reaped.swept.killed.len();
         shell.say(styled(DIM, format!("ended {count} processes of run {}, whose wharf was killed", reaped.run)));
     }
-    let adapter = host.adapter(&adapter_name(&order, &host)?).await?;
+    let (adapter, host) = adapter_for(&order, host).await?;
     // On a terminal a person can be asked; elsewhere nobody can, unless rules say so.
     let terminal = std::io::stdin().is_terminal() && std::io::stderr().is_terminal() && !order.json;
     let turn = turn(&order, &host, &adapter, terminal)?;
@@ -242,21 +242,17 @@ fn stop_signals() -> Result<StopSignals> {
     Ok(StopSignals(receiver))
 }
 
-/// The host for an order, with the program that it names.
-pub(crate) fn host_for(order: &RunOrder) -> Result<Host> {
-    let host = super::host(&order.workspace)?;
-    let Some(program) = &order.program else { return Ok(host) };
+/// The adapter that an order names, and the host with the program that it names.
+pub(crate) async fn adapter_for(order: &RunOrder, host: Host) -> Result<(Adapter, Host)> {
+    let adapter = host.adapter(&adapter_name(order, &host)?).await?;
+    let Some(program) = &order.program else { return Ok((adapter, host)) };
     let program = std::path::absolute(program)
         .map_err(|why| Error::invalid(format!("the program {} cannot be used: {why}", program.display())))?;
-    let mut config = host.config().clone();
-    let name = adapter_name(order, &host)?;
-    let id = Path::new(&name).file_stem().map_or(name.clone(), |stem| stem.to_string_lossy().into_owned());
-    let id = id.strip_prefix("wharf_adapter_").unwrap_or(&id).to_owned();
-    config.programs.insert(id, program);
-    Host::new(host.places().clone(), config)
+    let host = host.with_program(&adapter, program);
+    Ok((adapter, host))
 }
 
-pub(crate) fn adapter_name(order: &RunOrder, host: &Host) -> Result<String> {
+fn adapter_name(order: &RunOrder, host: &Host) -> Result<String> {
     let named = order.adapter.clone().or_else(|| host.config().adapter.clone());
     named.ok_or_else(|| {
         Error::invalid("no adapter is named").hint("use --adapter, or set `adapter` in the configuration; `wharf adapters` lists them")

@@ -1,0 +1,6 @@
+//! The foundation, through the real binary and the real library: adapters are found and run, what misbehaves is
+//! refused or stopped and the host goes on, bad input gets an answer, nothing is granted that was not.
+
+#[path = "../common/mod.rs"]
+mod common;
+mod turn;
