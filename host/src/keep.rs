@@ -3,13 +3,16 @@
 use crate::config::RecordingConfig;
 use crate::error::{Error, Result};
 use crate::event::{Event, Report};
-use crate::recording::{Kind, RecordingWriter};
+use crate::journal::EventsSummary;
+use crate::receipt::{EventsDigest, Receipt, ReceiptAdapter, ReceiptProgram, RecordingDigest};
+use crate::recording::{Kind, RecordingWriter, Summary};
 use crate::replay::{EndNote, LaunchRecord, NoteRecord};
 use crate::resolved::Resolved;
 use crate::run::Ended;
 use crate::runs::{self, RunFolder};
 use crate::sessions::{SessionTurn, Sessions};
 use crate::turn::SessionChoice;
+use jiff::Timestamp;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -20,7 +23,7 @@ pub(crate) struct Keeper {
     folder: Option<RunFolder>,
     runs: PathBuf,
     limits: RecordingConfig,
-    started: SystemTime,
+    started: Timestamp,
 }
 
 impl Keeper {
@@ -28,7 +31,7 @@ impl Keeper {
         let run = runs::new_run_id();
         let root = data.join("runs");
         let folder = if record { Some(RunFolder::create(&root, &run)?) } else { None };
-        Ok(Keeper { run, folder, runs: root, limits: limits.clone(), started: SystemTime::now() })
+        Ok(Keeper { run, folder, runs: root, limits: limits.clone(), started: Timestamp::now() })
     }
 
     pub(crate) fn run(&self) -> &str {
@@ -67,7 +70,12 @@ impl Keeper {
         let session_usage = driver.session_usage();
         let (recording, events) = journal.close();
 
-        let _ = (recording, events.count, events.sha256, self.started, resolved);
+        if let Some(folder) = &self.folder {
+            let sealed = self.receipt(&report, launch, resolved, recording, events).seal();
+            if let Err(why) = sealed.write(folder.path()) {
+                crate::log::line(crate::info::Level::Warn, &why.to_string());
+            }
+        }
         if let Some(sessions) = sessions {
             let turn = SessionTurn {
                 adapter: launch.adapter.id.clone(),
@@ -102,5 +110,42 @@ impl Keeper {
             let _ = runs::prune(&self.runs, self.limits.keep_runs, self.limits.keep_bytes, &[self.run.clone()]);
         }
         report
+    }
+
+    fn receipt(
+        &self,
+        report: &Report,
+        launch: &LaunchRecord,
+        resolved: &Resolved,
+        recording: Option<Summary>,
+        events: EventsSummary,
+    ) -> Receipt {
+        Receipt {
+            run: self.run.clone(),
+            wharf: launch.wharf.clone(),
+            adapter: ReceiptAdapter {
+                id: launch.adapter.id.clone(),
+                version: launch.adapter.version.clone(),
+                digest: launch.adapter.digest.clone(),
+            },
+            program: Some(ReceiptProgram {
+                path: launch.binary.program.clone(),
+                version: launch.binary.version.clone(),
+                digest: resolved.program_digest.clone(),
+            }),
+            args: launch.args.clone(),
+            workspace: launch.turn.workspace.to_string_lossy().into_owned(),
+            started: self.started,
+            ended: Timestamp::now(),
+            outcome: report.outcome,
+            detail: report.detail.clone(),
+            error: report.error.clone(),
+            usage: report.usage.clone(),
+            tools: report.tools.clone(),
+            files: report.files.clone(),
+            killed: report.killed.clone(),
+            recording: recording.map(RecordingDigest::from),
+            events: Some(EventsDigest { count: events.count, sha256: events.sha256 }),
+        }
     }
 }

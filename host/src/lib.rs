@@ -59,7 +59,7 @@ mod outcome;
 mod places;
 mod prepare;
 mod program;
-
+mod receipt;
 mod recording;
 mod redact;
 mod replay;
@@ -91,6 +91,7 @@ pub use info::{AdapterInfo, Binary, Level, Login, Model, ModelList, Needs, Note,
 pub use log::set_log;
 pub use places::Places;
 pub use prepare::{FramingKind, Plan, Word};
+pub use receipt::{Check, Receipt, Verified, verify as verify_receipt};
 pub use replay::{AdapterRecord, Capture, LaunchRecord, Replayed, Streams, anonymous, launch_record, streams};
 pub use run::{Controller, Run};
 pub use runs::{RunEntry, RunFolder, RunState, find as find_run, list as list_runs, prune as prune_runs};

@@ -88,7 +88,11 @@ pub(crate) fn receipt(order: &ReceiptOrder, shell: &Shell) -> Result<ExitCode> {
         })?;
         return shell.bytes(&text);
     }
-    todo!()
+    let verified = wharf::verify_receipt(folder.path())?;
+    for check in &verified.checks {
+        shell.line(styled(if check.holds() { GOOD } else { BAD }, check));
+    }
+    Ok(if verified.holds() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 pub(crate) fn sessions(order: &SessionsOrder, shell: &Shell) -> Result<ExitCode> {
