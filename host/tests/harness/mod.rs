@@ -241,6 +241,12 @@ impl Place {
     #[track_caller]
     pub fn examine(&self, ran: &Ran, script: &Script) {
         self.expect_alone();
+        self.examine_but_temporary_files(ran, script);
+    }
+
+    /// The same after a host was killed, which could not remove its files.
+    #[track_caller]
+    pub fn examine_but_temporary_files(&self, ran: &Ran, script: &Script) {
         self.expect_recorded(ran.run(), &script.stdout);
         self.expect_replay(ran.run());
         let receipt = self.answer(&["receipt", ran.run(), "--verify"]);
@@ -297,10 +303,9 @@ impl Place {
 
     /// The processes of this place's agents, by their command lines.
     pub fn processes(&self) -> Vec<String> {
-        let entries = std::fs::read_dir("/proc").unwrap().filter_map(Result::ok);
-        let lines = entries.filter_map(|entry| std::fs::read(entry.path().join("cmdline")).ok());
-        let lines = lines.map(|line| String::from_utf8_lossy(&line).replace('\0', " "));
-        lines.filter(|line| line.contains(self.tag()) && line.contains("wharf-fake-agent") && !line.contains(" run ")).collect()
+        let mut lines = processes_with(self.tag());
+        lines.retain(|line| line.contains("wharf-fake-agent") && !line.contains(" run "));
+        lines
     }
 
     /// No process is left, and no temporary file.
@@ -310,6 +315,13 @@ impl Place {
         let left: Vec<_> = std::fs::read_dir(self.path("tmp")).unwrap().filter_map(Result::ok).collect();
         assert!(left.is_empty(), "{left:?}");
     }
+}
+
+/// The command lines of all processes that have a text in them.
+pub fn processes_with(text: &str) -> Vec<String> {
+    let entries = std::fs::read_dir("/proc").unwrap().filter_map(Result::ok);
+    let lines = entries.filter_map(|entry| std::fs::read(entry.path().join("cmdline")).ok());
+    lines.map(|line| String::from_utf8_lossy(&line).replace('\0', " ")).filter(|line| line.contains(text)).collect()
 }
 
 /// Waits until something holds.
