@@ -43,8 +43,9 @@ fn the_value_of_a_variable_that_is_passed_on_reaches_no_file_and_no_event() {
         .step(&format!("stdout noise {secret}\\n"))
         .step(&format!("write-env {}", environment.display()))
         .line(DONE);
-    let prompt = format!("use {secret} well");
-    let mut order = place.order(&script, &["--system", &format!("the token is {secret}"), &prompt]);
+    let prompt = place.write("prompt", format!("use {secret} well"));
+    let system = format!("the token is {secret}");
+    let mut order = place.order(&script, &["--system", &system, "--file", prompt.to_str().unwrap()]);
     let output = order.env("HARBOUR_TOKEN", &secret).env("HARBOUR_OTHER", "not passed on").output().unwrap();
     let ran = Ran::of(&output);
     ran.expect(0, "completed");
@@ -105,6 +106,23 @@ fn sessions_are_remembered_and_resumed() {
     let output = place.answer(&words);
     assert_eq!(output.status.code(), Some(2), "{output:?}");
     assert!(script.exists());
+}
+
+#[test]
+fn a_session_is_found_by_an_id_it_had_before() {
+    let place = Place::new();
+    place.install_faulty();
+    // This adapter does not tell whether a resume resumed, as some runtimes do not; their ids change with each turn.
+    let adapter = ["--adapter", "faulty"];
+    turn(&place, "old", &adapter).expect(0, "completed");
+    turn(&place, "new", &["--adapter", "faulty", "--resume", "old"]).expect(0, "completed");
+    let found = place.json(&["sessions", "old", "--json"]);
+    assert_eq!((&found["id"], &found["turns"]), (&"new".into(), &2.into()), "{found}");
+    assert_eq!(found["ids"], serde_json::json!(["old", "new"]));
+    // By the old id the new one is resumed, so there is nothing to warn of.
+    let ran = turn(&place, "new", &["--adapter", "faulty", "--resume", "old"]);
+    assert!(!ran.stderr.contains("was asked for"), "{}", ran.stderr);
+    assert_eq!(place.json(&["sessions", "new", "--json"])["turns"], 3);
 }
 
 #[test]

@@ -229,6 +229,26 @@ impl Place {
         self.wharf(words)
     }
 
+    /// A host of the library, in this place, whose echo adapter runs the scripted agent.
+    pub fn host(&self) -> wharf::Host {
+        let places = wharf::Places {
+            config: self.path("config.toml"),
+            data: self.path("data"),
+            cache: Path::new(env!("CARGO_TARGET_TMPDIR")).join("cache"),
+            adapters: self.path("adapters"),
+        };
+        let programs = [("echo".to_owned(), fake_agent().to_owned())].into();
+        wharf::Host::new(places, wharf::Config { programs, ..wharf::Config::default() }).unwrap()
+    }
+
+    /// A turn of the library that follows a script, kept under a name.
+    pub fn turn(&self, name: &str, script: &Script) -> wharf::Turn {
+        let file = self.write(name, format!("tag {}\n{}", self.tag(), script.steps));
+        let mut turn = wharf::Turn { workspace: self.path("work"), ..wharf::Turn::new("go") };
+        turn.options.insert("script".to_owned(), file.to_str().unwrap().into());
+        turn
+    }
+
     /// Run a script to its end, and look that nothing is left, nothing is lost, and a replay says the same.
     #[track_caller]
     pub fn run(&self, script: &Script, more: &[&str]) -> Ran {
@@ -308,10 +328,16 @@ impl Place {
         lines
     }
 
+    /// No process is left.
+    #[track_caller]
+    pub fn expect_no_process(&self) {
+        assert_eq!(self.processes(), Vec::<String>::new());
+    }
+
     /// No process is left, and no temporary file.
     #[track_caller]
     pub fn expect_alone(&self) {
-        assert_eq!(self.processes(), Vec::<String>::new());
+        self.expect_no_process();
         let left: Vec<_> = std::fs::read_dir(self.path("tmp")).unwrap().filter_map(Result::ok).collect();
         assert!(left.is_empty(), "{left:?}");
     }
