@@ -2,7 +2,9 @@
 //! here, which is why they give the same events.
 //!
 //! When the adapter traps, a fresh instance is fed everything from the recording, what it wants to happen a second time
-//! is dropped, and the turn goes on. When that traps too, the adapter is at its end; the agent is told to stop.
+//! is dropped, and the turn goes on. When that traps too, the adapter is at its end; the agent is told to stop. The
+//! fresh instance is fed one frame at a time: what an adapter says of the frames before the one that it traps at does
+//! not depend on how many of them came together.
 
 use crate::adapter::Adapter;
 use crate::bindings::types;
@@ -78,6 +80,8 @@ pub(crate) struct Conversation {
     framers: [Framer; 2],
     tails: [VecDeque<u8>; 2],
     driver: Driver,
+    /// Both streams have ended.
+    ended: bool,
     /// How many effects have been carried out.
     done: u64,
     /// How many of the next effects have been carried out before, by the instance that trapped.
@@ -88,7 +92,7 @@ impl Conversation {
     /// With an instance that has built its arguments and its prompt.
     pub(crate) fn new(opening: Opening, instance: Instance, driver: Driver) -> Conversation {
         let framers = opening.framers();
-        Conversation { opening, instance: Some(instance), framers, tails: Default::default(), driver, done: 0, skip: 0 }
+        Conversation { opening, instance: Some(instance), framers, tails: Default::default(), driver, ended: false, done: 0, skip: 0 }
     }
 
     pub(crate) fn driver(&mut self) -> &mut Driver {
@@ -109,6 +113,7 @@ impl Conversation {
     /// Both streams have ended.
     pub(crate) async fn end_of_output(&mut self, journal: &mut Journal) -> Vec<Action> {
         let mut actions = Vec::new();
+        self.ended = true;
         for origin in [Origin::Stdout, Origin::Stderr] {
             self.framers[origin as usize].finish();
             self.parse(origin, journal, &mut actions).await;
@@ -281,10 +286,21 @@ impl Conversation {
                 Kind::Truncated => return Err(unreadable("the recording has not kept everything".to_owned())),
                 _ => continue,
             };
-            framers[origin as usize].push(&record.payload);
-            while let Some(item) = framers[origin as usize].take() {
-                let effects = feed(&mut instance, origin, item).await?;
-                self.take(effects, journal, actions);
+            for piece in pieces(&record.payload) {
+                framers[origin as usize].push(piece);
+                while let Some(item) = framers[origin as usize].take() {
+                    let effects = feed(&mut instance, origin, item).await?;
+                    self.take(effects, journal, actions);
+                }
+            }
+        }
+        if self.ended {
+            for origin in [Origin::Stdout, Origin::Stderr] {
+                framers[origin as usize].finish();
+                while let Some(item) = framers[origin as usize].take() {
+                    let effects = feed(&mut instance, origin, item).await?;
+                    self.take(effects, journal, actions);
+                }
             }
         }
         self.framers = framers;
@@ -295,6 +311,11 @@ impl Conversation {
         self.instance = None;
         actions.extend(self.driver.handle(Input::Fault(format!("the adapter failed {fault}")), journal.now()));
     }
+}
+
+/// Pieces of a stream that end at most one frame each, whatever the framing.
+pub(crate) fn pieces(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
+    bytes.split_inclusive(|byte| *byte == b'\n')
 }
 
 fn note_event(event: &Event, journal: &mut Journal) {
@@ -345,3 +366,7 @@ fn text_of(tail: &mut VecDeque<u8>) -> String {
     let bytes = if cut { memchr::memchr(b'\n', bytes).map_or(&*bytes, |at| &bytes[at + 1..]) } else { bytes };
     String::from_utf8_lossy(bytes).into_owned()
 }
+
+#[cfg(test)]
+#[path = "conversation_tests.rs"]
+mod tests;

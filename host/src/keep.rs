@@ -3,8 +3,9 @@
 use crate::config::RecordingConfig;
 use crate::error::{Error, Result};
 use crate::event::{Event, Report};
+use crate::journal::EventsSummary;
 use crate::receipt::{EventsDigest, Receipt, ReceiptAdapter, ReceiptProgram, RecordingDigest};
-use crate::recording::{Kind, RecordingWriter};
+use crate::recording::{Kind, RecordingWriter, Summary};
 use crate::replay::{EndNote, LaunchRecord, NoteRecord};
 use crate::resolved::Resolved;
 use crate::run::Ended;
@@ -70,34 +71,8 @@ impl Keeper {
         let (recording, events) = journal.close();
 
         if let Some(folder) = &self.folder {
-            let receipt = Receipt {
-                run: self.run.clone(),
-                wharf: launch.wharf.clone(),
-                adapter: ReceiptAdapter {
-                    id: launch.adapter.id.clone(),
-                    version: launch.adapter.version.clone(),
-                    digest: launch.adapter.digest.clone(),
-                },
-                program: Some(ReceiptProgram {
-                    path: launch.binary.program.clone(),
-                    version: launch.binary.version.clone(),
-                    digest: resolved.program_digest.clone(),
-                }),
-                args: launch.args.clone(),
-                workspace: launch.turn.workspace.to_string_lossy().into_owned(),
-                started: self.started,
-                ended: Timestamp::now(),
-                outcome: report.outcome,
-                detail: report.detail.clone(),
-                error: report.error.clone(),
-                usage: report.usage.clone(),
-                tools: report.tools.clone(),
-                files: report.files.clone(),
-                killed: report.killed.clone(),
-                recording: recording.map(RecordingDigest::from),
-                events: Some(EventsDigest { count: events.count, sha256: events.sha256 }),
-            };
-            if let Err(why) = receipt.seal().write(folder.path()) {
+            let sealed = self.receipt(&report, launch, resolved, recording, events).seal();
+            if let Err(why) = sealed.write(folder.path()) {
                 crate::log::line(crate::info::Level::Warn, &why.to_string());
             }
         }
@@ -135,5 +110,42 @@ impl Keeper {
             let _ = runs::prune(&self.runs, self.limits.keep_runs, self.limits.keep_bytes, &[self.run.clone()]);
         }
         report
+    }
+
+    fn receipt(
+        &self,
+        report: &Report,
+        launch: &LaunchRecord,
+        resolved: &Resolved,
+        recording: Option<Summary>,
+        events: EventsSummary,
+    ) -> Receipt {
+        Receipt {
+            run: self.run.clone(),
+            wharf: launch.wharf.clone(),
+            adapter: ReceiptAdapter {
+                id: launch.adapter.id.clone(),
+                version: launch.adapter.version.clone(),
+                digest: launch.adapter.digest.clone(),
+            },
+            program: Some(ReceiptProgram {
+                path: launch.binary.program.clone(),
+                version: launch.binary.version.clone(),
+                digest: resolved.program_digest.clone(),
+            }),
+            args: launch.args.clone(),
+            workspace: launch.turn.workspace.to_string_lossy().into_owned(),
+            started: self.started,
+            ended: Timestamp::now(),
+            outcome: report.outcome,
+            detail: report.detail.clone(),
+            error: report.error.clone(),
+            usage: report.usage.clone(),
+            tools: report.tools.clone(),
+            files: report.files.clone(),
+            killed: report.killed.clone(),
+            recording: recording.map(RecordingDigest::from),
+            events: Some(EventsDigest { count: events.count, sha256: events.sha256 }),
+        }
     }
 }

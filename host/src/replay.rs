@@ -3,7 +3,7 @@
 
 use crate::adapter::Adapter;
 use crate::ask::AskRules;
-use crate::conversation::{Conversation, Opening, Origin};
+use crate::conversation::{Conversation, Opening, Origin, pieces};
 use crate::driver::{Action, Clocks, Driver, Ending, Reply};
 use crate::error::{Error, Result};
 use crate::event::{Event, Exit, Report, Usage};
@@ -122,9 +122,15 @@ pub fn launch_record(path: &Path) -> Result<LaunchRecord> {
 
 /// Play a recording to an adapter, so many bytes at once.
 pub(crate) async fn recording(adapter: &Adapter, path: &Path, chunk: Option<usize>) -> Result<Replayed> {
+    let (replayed, faulty) = play(adapter, path, chunk, false).await?;
+    // As in a run: what comes before the frame that an adapter traps at does not depend on what came together.
+    if faulty { Ok(play(adapter, path, chunk, true).await?.0) } else { Ok(replayed) }
+}
+
+async fn play(adapter: &Adapter, path: &Path, chunk: Option<usize>, singly: bool) -> Result<(Replayed, bool)> {
     let launch = launch_record(path)?;
     let answers = host_answers(path)?;
-    let mut player = Player::open(adapter, &launch, answers).await?;
+    let mut player = Player::open(adapter, &launch, answers, singly).await?;
     let mut reader = RecordingReader::open(path).map_err(|why| Error::invalid(why.to_string()))?;
     let mut exit = Exit::default();
     let mut note = EndNote::default();
@@ -151,12 +157,12 @@ pub(crate) async fn recording(adapter: &Adapter, path: &Path, chunk: Option<usiz
         }
     }
     let torn = matches!(reader.tail(), Some(Tail::Torn { .. }) | None);
-    let mut replayed = player.end(exit, &note).await;
+    let (mut replayed, faulty) = player.end(exit, &note).await;
     replayed.torn = torn;
     if let Some(Event::Report(report)) = replayed.events.last_mut() {
         report.run = Some(launch.run);
     }
-    Ok(replayed)
+    Ok((replayed, faulty))
 }
 
 /// What is noted beside the streams, because it came from neither the agent nor the adapter.
@@ -205,12 +211,16 @@ pub(crate) async fn capture(adapter: &Adapter, capture: Capture) -> Result<Repla
         frame_limit: DEFAULT_FRAME_LIMIT,
         used_before: Usage::default(),
     };
-    let mut player = Player::open(adapter, &launch, VecDeque::new()).await?;
-    player.reply(&Reply::Start).await;
-    player.output(Origin::Stdout, &capture.stdout, capture.chunk).await;
-    player.output(Origin::Stderr, &capture.stderr, capture.chunk).await;
     let note = EndNote { cancelled: capture.cancelled, ..EndNote::default() };
-    Ok(player.end(capture.exit, &note).await)
+    let play = async |singly: bool| -> Result<(Replayed, bool)> {
+        let mut player = Player::open(adapter, &launch, VecDeque::new(), singly).await?;
+        player.reply(&Reply::Start).await;
+        player.output(Origin::Stdout, &capture.stdout, capture.chunk).await;
+        player.output(Origin::Stderr, &capture.stderr, capture.chunk).await;
+        Ok(player.end(capture.exit, &note).await)
+    };
+    let (replayed, faulty) = play(false).await?;
+    if faulty { Ok(play(true).await?.0) } else { Ok(replayed) }
 }
 
 impl AdapterRecord {
@@ -226,10 +236,12 @@ struct Player {
     journal: Journal,
     events: Vec<Event>,
     written: Vec<u8>,
+    /// One frame at a time.
+    singly: bool,
 }
 
 impl Player {
-    async fn open(adapter: &Adapter, launch: &LaunchRecord, answers: VecDeque<String>) -> Result<Player> {
+    async fn open(adapter: &Adapter, launch: &LaunchRecord, answers: VecDeque<String>, singly: bool) -> Result<Player> {
         let mut instance = Instance::start(adapter, Some(Services::replaying(answers))).await?;
         let id = &adapter.info().id;
         let plan = plan_unchecked(id, &mut instance, &launch.turn, &launch.binary).await?;
@@ -246,13 +258,16 @@ impl Player {
         };
         let journal = Journal::new(None, Secrets::default());
         let conversation = Conversation::new(opening, instance, driver);
-        Ok(Player { conversation, journal, events: vec![], written: vec![] })
+        Ok(Player { conversation, journal, events: vec![], written: vec![], singly })
     }
 
     async fn output(&mut self, origin: Origin, bytes: &[u8], chunk: Option<usize>) {
-        for piece in bytes.chunks(chunk.unwrap_or(usize::MAX).max(1)) {
-            let actions = self.conversation.output(origin, piece, &mut self.journal).await;
-            self.keep(actions);
+        for chunk in bytes.chunks(chunk.unwrap_or(usize::MAX).max(1)) {
+            let pieces: Vec<&[u8]> = if self.singly { pieces(chunk).collect() } else { vec![chunk] };
+            for piece in pieces {
+                let actions = self.conversation.output(origin, piece, &mut self.journal).await;
+                self.keep(actions);
+            }
         }
     }
 
@@ -271,7 +286,8 @@ impl Player {
         }
     }
 
-    async fn end(mut self, exit: Exit, note: &EndNote) -> Replayed {
+    /// What came out, and whether the adapter failed on the way.
+    async fn end(mut self, exit: Exit, note: &EndNote) -> (Replayed, bool) {
         let clock = match note.clock.as_deref() {
             Some("first-output") => Some(Clock::FirstOutput),
             Some("idle") => Some(Clock::Idle),
@@ -281,10 +297,11 @@ impl Player {
         self.conversation.driver().assume(note.cancelled, clock, note.unanswered.clone());
         let actions = self.conversation.finish(exit, &mut self.journal).await;
         self.keep(actions);
+        let faulty = self.conversation.driver().facts_mut().adapter_fault.is_some();
         let mut report = self.conversation.driver().report();
         report.killed.clone_from(&note.killed);
         self.events.push(Event::Report(Box::new(report)));
-        Replayed { events: self.events, written: self.written, torn: false }
+        (Replayed { events: self.events, written: self.written, torn: false }, faulty)
     }
 }
 

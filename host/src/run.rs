@@ -261,8 +261,9 @@ impl Loop {
         let mut listening = true;
         while stdout.is_open() || stderr.is_open() || exit.is_none() {
             let deadline = self.conversation.driver().deadline().filter(|_| exit.is_none()).map(|at| begun + at);
-            let wake = [deadline, drain_until].into_iter().flatten().min();
             let room = outbox.is_empty();
+            // While nobody reads the events, the pipes are not read either: what is left in them is not to be given up.
+            let wake = [deadline, drain_until.filter(|_| room)].into_iter().flatten().min();
             let actions = tokio::select! {
                 biased;
                 command = commands.recv(), if listening => match command {
@@ -304,7 +305,7 @@ impl Loop {
                 bytes = stdout.read(), if room && stdout.is_open() => self.output(stdout.origin, &bytes).await,
                 bytes = stderr.read(), if room && stderr.is_open() => self.output(stderr.origin, &bytes).await,
                 () = sleep_until(wake), if wake.is_some() => {
-                    if drain_until.is_some_and(|until| Instant::now() >= until) {
+                    if room && drain_until.is_some_and(|until| Instant::now() >= until) {
                         if swept.is_some() {
                             break;
                         }

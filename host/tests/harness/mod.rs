@@ -1,0 +1,367 @@
+//! What the tests of the turns share: a place of its own for each test, scripts for the fake agent, and the questions
+//! that are asked after every run. Nothing of the user's is read: home, data, configuration and temporary files are
+//! all in the test's own folder.
+#![allow(dead_code, reason = "each test file uses a part of it")]
+#![allow(clippy::unwrap_used, reason = "a test may")]
+
+use serde_json::Value;
+use std::ffi::OsStr;
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::OnceLock;
+use std::time::{Duration, Instant};
+use tempfile::TempDir;
+
+/// The first line of an agent that means well.
+pub const HELLO: &str = r#"{"type":"hello","session":"s-1","model":"echo-1","version":"1.0.0"}"#;
+/// A message.
+pub const SAY: &str = r#"{"type":"say","id":"1","text":"as you wish"}"#;
+/// The last line of an agent that means well.
+pub const DONE: &str = r#"{"type":"done"}"#;
+
+/// How long anything is waited for. Long, because the machine may be busy; nothing waits that long when it works.
+pub const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Where cargo builds, found by where this test was built: `<target>/<profile>/deps/test`.
+fn target() -> PathBuf {
+    let binary = Path::new(env!("CARGO_BIN_EXE_wharf"));
+    binary.parent().and_then(Path::parent).expect("the binary is two folders deep in the target folder").to_owned()
+}
+
+fn cargo(words: &[&str]) {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let mut command = Command::new(cargo);
+    command.arg("build").arg("--locked").args(words).current_dir(env!("CARGO_MANIFEST_DIR"));
+    // What describes the package under test would make other packages' build scripts run again.
+    for (name, _) in std::env::vars_os() {
+        if name.to_string_lossy().starts_with("CARGO_PKG_") || name.to_string_lossy().starts_with("CARGO_MANIFEST_") {
+            command.env_remove(name);
+        }
+    }
+    let output = command.output().expect("cargo runs, since it runs this test");
+    assert!(output.status.success(), "cargo build {words:?}: {}", String::from_utf8_lossy(&output.stderr));
+}
+
+/// The scripted agent, built once a test process.
+pub fn fake_agent() -> &'static Path {
+    static BUILT: OnceLock<PathBuf> = OnceLock::new();
+    BUILT.get_or_init(|| {
+        let folder = target();
+        cargo(&["-p", "wharf-fake-agent", "--target-dir", folder.to_str().unwrap()]);
+        folder.join("debug/wharf-fake-agent")
+    })
+}
+
+/// The adapter that misbehaves, built once a test process.
+pub fn faulty_guest() -> &'static Path {
+    static BUILT: OnceLock<PathBuf> = OnceLock::new();
+    BUILT.get_or_init(|| {
+        let folder = target().join("adapters");
+        let target = ["--target", "wasm32-wasip2", "--profile", "adapter", "--target-dir", folder.to_str().unwrap()];
+        cargo(&[&["-p", "wharf-faulty-guest"], &target[..]].concat());
+        folder.join("wasm32-wasip2/adapter/wharf_faulty_guest.wasm")
+    })
+}
+
+/// A script, and what its agent writes to stdout in all.
+#[derive(Clone, Default)]
+pub struct Script {
+    steps: String,
+    stdout: Vec<u8>,
+}
+
+impl Script {
+    pub fn new() -> Script {
+        Script::default()
+    }
+
+    /// Writes one line.
+    pub fn line(self, line: &str) -> Script {
+        self.stdout(format!("{line}\n"))
+    }
+
+    /// Writes bytes.
+    pub fn stdout(mut self, bytes: impl AsRef<[u8]>) -> Script {
+        let step = bytes.as_ref().iter().fold("stdout ".to_owned(), |mut step, byte| {
+            let _ = write!(step, "\\x{byte:02x}");
+            step
+        });
+        self.stdout.extend_from_slice(bytes.as_ref());
+        self.step(&step)
+    }
+
+    /// Writes one `delta` line of so many bytes.
+    pub fn big_line(mut self, bytes: usize) -> Script {
+        let (head, tail) = (r#"{"type":"delta","id":"1","text":""#, "\"}\n");
+        let fill = bytes - head.len() - tail.len();
+        // The fill is the agent's own; the length is what is compared.
+        self.stdout.extend_from_slice(head.as_bytes());
+        self.stdout.extend(std::iter::repeat_n(b'x', fill));
+        self.stdout.extend_from_slice(tail.as_bytes());
+        self.step(&format!("big-line {bytes}"))
+    }
+
+    /// Expects bytes that a step writes by itself.
+    pub fn written(mut self, bytes: &[u8]) -> Script {
+        self.stdout.extend_from_slice(bytes);
+        self
+    }
+
+    /// Does something that writes nothing to stdout.
+    pub fn step(mut self, step: &str) -> Script {
+        self.steps.push_str(step);
+        self.steps.push('\n');
+        self
+    }
+}
+
+/// A turn that goes well.
+pub fn good() -> Script {
+    Script::new().line(HELLO).line(SAY).line(DONE)
+}
+
+/// A place of its own for one test.
+pub struct Place {
+    folder: TempDir,
+}
+
+/// A run that has ended.
+#[derive(Debug)]
+pub struct Ran {
+    pub code: Option<i32>,
+    pub events: Vec<Value>,
+    pub stderr: String,
+}
+
+impl Ran {
+    /// What `run --json` came to.
+    pub fn of(output: &Output) -> Ran {
+        let stdout = String::from_utf8(output.stdout.clone()).expect("events are UTF-8");
+        let event = |line: &str| serde_json::from_str(line).unwrap_or_else(|why| panic!("{line}: {why}"));
+        let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+        Ran { code: output.status.code(), events: stdout.lines().map(event).collect(), stderr }
+    }
+
+    /// The last event.
+    pub fn report(&self) -> &Value {
+        let last = self.events.last().unwrap_or_else(|| panic!("no event at all: {}", self.stderr));
+        assert_eq!(last["type"], "report", "{last}; {}", self.stderr);
+        last
+    }
+
+    pub fn run(&self) -> &str {
+        self.report()["run"].as_str().expect("it was recorded")
+    }
+
+    pub fn outcome(&self) -> &str {
+        self.report()["outcome"].as_str().expect("a report has an outcome")
+    }
+
+    /// The events of a type.
+    pub fn of_type<'a>(&'a self, kind: &'a str) -> impl Iterator<Item = &'a Value> {
+        self.events.iter().filter(move |event| event["type"] == kind)
+    }
+
+    /// The exit code and the outcome are these.
+    #[track_caller]
+    pub fn expect(&self, code: i32, outcome: &str) {
+        let found = (self.code, self.outcome());
+        assert_eq!(found, (Some(code), outcome), "{}\n{}", self.report(), self.stderr);
+    }
+}
+
+impl Place {
+    pub fn new() -> Place {
+        let folder = tempfile::Builder::new().prefix("wharf-place-").tempdir().unwrap();
+        for name in ["home", "data", "adapters", "tmp", "work"] {
+            std::fs::create_dir(folder.path().join(name)).unwrap();
+        }
+        Place { folder }
+    }
+
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    /// What stands in the command line of every process of this place's agents.
+    pub fn tag(&self) -> &str {
+        self.folder.path().file_name().and_then(OsStr::to_str).unwrap()
+    }
+
+    pub fn write(&self, name: &str, content: impl AsRef<[u8]>) -> PathBuf {
+        let path = self.path(name);
+        std::fs::write(&path, content).unwrap();
+        path
+    }
+
+    /// The adapter that misbehaves, under its id, with what it needs.
+    pub fn install_faulty(&self) {
+        std::fs::copy(faulty_guest(), self.path("adapters").join("faulty.wasm")).unwrap();
+        self.write("config.toml", "[grants.faulty]\nprograms = [\"wharf-fake-agent\"]\n");
+    }
+
+    /// A command of wharf, in this place.
+    pub fn wharf<W: AsRef<OsStr>>(&self, words: impl IntoIterator<Item = W>) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_wharf"));
+        command.args(words).current_dir(self.path("work")).stdin(Stdio::null());
+        command.env_clear().env("PATH", std::env::var_os("PATH").unwrap_or_default());
+        command.env("HOME", self.path("home")).env("TMPDIR", self.path("tmp"));
+        command.env("WHARF_DATA", self.path("data")).env("WHARF_CONFIG", self.path("config.toml"));
+        command.env("WHARF_ADAPTERS", self.path("adapters"));
+        // Compiled adapters are the same for all: each test would compile them anew.
+        command.env("WHARF_CACHE", Path::new(env!("CARGO_TARGET_TMPDIR")).join("cache"));
+        command
+    }
+
+    /// `wharf run` of a script, with more words; the prompt is one of them or "go".
+    pub fn order(&self, script: &Script, more: &[&str]) -> Command {
+        let file = self.write("script", format!("tag {}\n{}", self.tag(), script.steps));
+        let option = format!("script={}", file.display());
+        let mut words = vec!["run", "--json", "--option", &option, "--program", fake_agent().to_str().unwrap()];
+        if !more.contains(&"--adapter") {
+            words.extend(["--adapter", "echo"]);
+        }
+        words.extend(more);
+        if !more.contains(&"--file") {
+            words.push("go");
+        }
+        self.wharf(words)
+    }
+
+    /// A host of the library, in this place, whose echo adapter runs the scripted agent.
+    pub fn host(&self) -> wharf::Host {
+        let places = wharf::Places {
+            config: self.path("config.toml"),
+            data: self.path("data"),
+            cache: Path::new(env!("CARGO_TARGET_TMPDIR")).join("cache"),
+            adapters: self.path("adapters"),
+        };
+        let programs = [("echo".to_owned(), fake_agent().to_owned())].into();
+        wharf::Host::new(places, wharf::Config { programs, ..wharf::Config::default() }).unwrap()
+    }
+
+    /// A turn of the library that follows a script, kept under a name.
+    pub fn turn(&self, name: &str, script: &Script) -> wharf::Turn {
+        let file = self.write(name, format!("tag {}\n{}", self.tag(), script.steps));
+        let mut turn = wharf::Turn { workspace: self.path("work"), ..wharf::Turn::new("go") };
+        turn.options.insert("script".to_owned(), file.to_str().unwrap().into());
+        turn
+    }
+
+    /// Run a script to its end, and look that nothing is left, nothing is lost, and a replay says the same.
+    #[track_caller]
+    pub fn run(&self, script: &Script, more: &[&str]) -> Ran {
+        let ran = Ran::of(&self.order(script, more).output().unwrap());
+        self.examine(&ran, script);
+        ran
+    }
+
+    /// After a run: no process, no temporary file, every byte, the same events again, the seal.
+    #[track_caller]
+    pub fn examine(&self, ran: &Ran, script: &Script) {
+        self.expect_alone();
+        self.examine_but_temporary_files(ran, script);
+    }
+
+    /// The same after a host was killed, which could not remove its files.
+    #[track_caller]
+    pub fn examine_but_temporary_files(&self, ran: &Ran, script: &Script) {
+        self.expect_recorded(ran.run(), &script.stdout);
+        self.expect_replay(ran.run());
+        let receipt = self.answer(&["receipt", ran.run(), "--verify"]);
+        assert!(receipt.status.success(), "{receipt:?}");
+    }
+
+    /// A command of wharf to its end.
+    pub fn answer(&self, words: &[&str]) -> Output {
+        self.wharf(words).output().unwrap()
+    }
+
+    /// What a command of wharf prints, which must succeed.
+    #[track_caller]
+    pub fn text(&self, words: &[&str]) -> String {
+        let output = self.answer(words);
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{words:?}: {stderr}{}", String::from_utf8_lossy(&output.stdout));
+        String::from_utf8(output.stdout).unwrap()
+    }
+
+    /// As JSON.
+    #[track_caller]
+    pub fn json(&self, words: &[&str]) -> Value {
+        let text = self.text(words);
+        serde_json::from_str(&text).unwrap_or_else(|why| panic!("{why}: {text}"))
+    }
+
+    /// The recording has exactly these bytes of stdout.
+    #[track_caller]
+    pub fn expect_recorded(&self, run: &str, stdout: &[u8]) {
+        let output = self.answer(&["show", run, "--stdout"]);
+        assert!(output.status.success(), "{output:?}");
+        let same = output.stdout.iter().zip(stdout).take_while(|(recorded, written)| recorded == written).count();
+        let (recorded, written) = (output.stdout.len(), stdout.len());
+        assert!(output.stdout == stdout, "{recorded} bytes recorded, {written} written, {same} the same");
+    }
+
+    /// A replay gives the recorded events, however it is cut.
+    #[track_caller]
+    pub fn expect_replay(&self, run: &str) {
+        let bytes = self.answer(&["show", run, "--stdout"]).stdout.len();
+        for chunk in ["1", "7", "4096", "all"] {
+            // A long one byte by byte takes too long, and says nothing that a short one does not.
+            if bytes > 200_000 && chunk.len() < 2 {
+                continue;
+            }
+            let words = ["replay", run, "--diff", "--chunk", chunk];
+            let output = self.answer(if chunk == "all" { &words[..3] } else { &words });
+            let text = String::from_utf8_lossy(&output.stdout);
+            let shown = text.get(..text.len().min(2000)).unwrap_or(&text);
+            assert!(output.status.success(), "{words:?}: {}{shown}", String::from_utf8_lossy(&output.stderr));
+        }
+    }
+
+    /// The processes of this place's agents, by their command lines.
+    pub fn processes(&self) -> Vec<String> {
+        let mut lines = processes_with(self.tag());
+        lines.retain(|line| line.contains("wharf-fake-agent") && !line.contains(" run "));
+        lines
+    }
+
+    /// No process is left.
+    #[track_caller]
+    pub fn expect_no_process(&self) {
+        assert_eq!(self.processes(), Vec::<String>::new());
+    }
+
+    /// No process is left, and no temporary file.
+    #[track_caller]
+    pub fn expect_alone(&self) {
+        self.expect_no_process();
+        let left: Vec<_> = std::fs::read_dir(self.path("tmp")).unwrap().filter_map(Result::ok).collect();
+        assert!(left.is_empty(), "{left:?}");
+    }
+}
+
+/// The command lines of all processes that have a text in them.
+pub fn processes_with(text: &str) -> Vec<String> {
+    let entries = std::fs::read_dir("/proc").unwrap().filter_map(Result::ok);
+    let lines = entries.filter_map(|entry| std::fs::read(entry.path().join("cmdline")).ok());
+    lines.map(|line| String::from_utf8_lossy(&line).replace('\0', " ")).filter(|line| line.contains(text)).collect()
+}
+
+/// Waits until something holds.
+#[track_caller]
+pub fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
+    let begun = Instant::now();
+    while !holds() {
+        assert!(begun.elapsed() < PATIENCE, "it never came: {what}");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// Sends a signal to a process.
+pub fn signal(child: &Child, name: &str) {
+    let status = Command::new("kill").args(["-s", name, &child.id().to_string()]).status().unwrap();
+    assert!(status.success());
+}
