@@ -27,7 +27,7 @@ pub(crate) async fn run(order: RunOrder, shell: &Shell) -> Result<ExitCode> {
     // On a terminal a person can be asked; elsewhere nobody can, unless rules say so.
     let terminal = std::io::stdin().is_terminal() && std::io::stderr().is_terminal() && !order.json;
     let turn = turn(&order, &host, &adapter, terminal)?;
-    let options = run_options(&order, &host)?;
+    let options = run_options(&order, &host, terminal)?;
     let wanted = match &turn.session {
         SessionChoice::Resume(id) => Some(id.clone()),
         _ => None,
@@ -366,7 +366,7 @@ fn session(order: &RunOrder, host: &Host, adapter: &Adapter) -> Result<SessionCh
     Ok(SessionChoice::Fresh(order.session_id.clone()))
 }
 
-fn run_options(order: &RunOrder, host: &Host) -> Result<RunOptions> {
+fn run_options(order: &RunOrder, host: &Host, terminal: bool) -> Result<RunOptions> {
     let usual = host.clocks();
     let seconds = |value: Option<f64>| -> Result<Option<Duration>> {
         let bad = |value| Error::invalid(format!("{value} is not a number of seconds"));
@@ -376,7 +376,12 @@ fn run_options(order: &RunOrder, host: &Host) -> Result<RunOptions> {
         first_output: seconds(order.limit_first_output)?.or(usual.first_output),
         idle: seconds(order.limit_idle)?.or(usual.idle),
         total: seconds(order.limit_total)?.or(usual.total),
-        ask: seconds(order.limit_ask)?.unwrap_or(usual.ask),
+        // Where nobody can be asked there is no use in waiting for an answer, unless somebody set a time for it.
+        ask: seconds(order.limit_ask)?.unwrap_or(if terminal || host.config().limits.ask.is_some() {
+            usual.ask
+        } else {
+            Duration::ZERO
+        }),
         grace: seconds(order.grace)?.unwrap_or(usual.grace),
     };
     let rules = match &order.rules {
