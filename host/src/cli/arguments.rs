@@ -9,7 +9,7 @@ Exit codes:
   1    the turn failed
   2    bad input: arguments, configuration, prompt, workspace, no such adapter
   3    the agent's program is missing or cannot be used
-  4    the adapter was refused or failed
+  4    the adapter was refused, or failed before the agent started
   5    the turn was refused, or blocked because it needs something from a person
   6    a limit was reached: turns, budget, time
   7    the file system or the operating system failed
