@@ -15,6 +15,9 @@ Exit codes:
   7    the file system or the operating system failed
   130  the turn was cancelled";
 
+/// The heading of what every command takes, which would otherwise stand between what only one takes.
+const GENERAL: &str = "General options";
+
 /// Run coding-agent CLIs behind one interface, through sandboxed adapters.
 #[derive(Debug, Parser)]
 #[command(name = "wharf", version, about, after_help = EXIT_CODES, propagate_version = true, max_term_width = 100)]
@@ -29,13 +32,13 @@ pub(crate) struct Arguments {
 #[derive(Debug, Clone, Args)]
 pub(crate) struct Common {
     /// Say only what was asked for
-    #[arg(short, long, global = true)]
+    #[arg(short, long, global = true, help_heading = GENERAL)]
     pub(crate) quiet: bool,
     /// Say more: the adapters' log lines, reasoning, tool output
-    #[arg(short, long, global = true)]
+    #[arg(short, long, global = true, help_heading = GENERAL)]
     pub(crate) verbose: bool,
     /// Colour: auto (terminals, unless NO_COLOR is set), always, never
-    #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
+    #[arg(long, global = true, help_heading = GENERAL, value_name = "WHEN", default_value = "auto")]
     pub(crate) color: Colour,
 }
 
@@ -206,7 +209,7 @@ pub(crate) struct RunOrder {
     /// Keep no recording of this run
     #[arg(long)]
     pub(crate) no_record: bool,
-    /// Print events as JSON, one a line; the last is the report
+    /// Print JSON: of a run its events, one a line, the last of which is the report
     #[arg(long)]
     pub(crate) json: bool,
 }
