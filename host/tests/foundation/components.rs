@@ -58,7 +58,11 @@ fn wrong_files() -> Vec<Wrong> {
         wrong("core-module", wat("(module)"), &["it is a core module, not a component", "wasm32-wasip2"]),
         wrong("later-wasm", b"\0asm\x0e\0\x01\0".to_vec(), &["WebAssembly of a version that is not known"]),
         wrong("truncated", echo()[..half].to_vec(), &["it is not a valid component"]),
-        wrong("nothing", wat("(component)"), &["does not fit the interface wharf:runtime@0.1", "runtime-adapter@0.1.0"]),
+        wrong(
+            "nothing",
+            wat("(component)"),
+            &["does not fit the interface wharf:runtime@0.1", "runtime-adapter@0.1.0"],
+        ),
         wrong(
             "http",
             wat("(component (import \"wasi:http/outgoing-handler@0.2.0\" (instance)))"),
@@ -69,7 +73,11 @@ fn wrong_files() -> Vec<Wrong> {
             wat("(component (import \"wasi:sockets/tcp@0.2.0\" (instance)))"),
             &["it imports `wasi:sockets/tcp@0.2.0`, which is not offered"],
         ),
-        wrong("function", wat("(component (import \"launch\" (func)))"), &["it imports `launch`, which is not offered"]),
+        wrong(
+            "function",
+            wat("(component (import \"launch\" (func)))"),
+            &["it imports `launch`, which is not offered"],
+        ),
         wrong("wasi-0.3", wat("(component (import \"wasi:cli/stdin@0.3.0\" (instance)))"), &["`wasi:cli/stdin@0.3.0`"]),
         wrong(
             "own-interface",

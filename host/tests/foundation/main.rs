@@ -4,4 +4,10 @@
 #[path = "../common/mod.rs"]
 mod common;
 mod components;
+mod explain;
+mod grants;
+mod help;
+mod input;
+mod prompt;
 mod turn;
+mod tutorial;
