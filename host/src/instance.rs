@@ -9,23 +9,20 @@ use crate::engine::TICK;
 use crate::error::Error;
 use crate::event::{Exit, Failure};
 use crate::info::{AdapterInfo, Binary, ModelList};
+use crate::last_words::LastWords;
 use crate::lift::{self, Effect};
 use crate::services::Services;
 use crate::turn::Turn;
 use std::fmt;
 use wasmtime::{ResourceLimiter, Store, UpdateDeadline};
-use wasmtime_wasi::p2::pipe::MemoryOutputPipe;
 use wasmtime_wasi::{ResourceTable, WasiCtx, WasiCtxBuilder, WasiCtxView, WasiView};
-
-/// How much of a guest's stderr is kept for the error.
-const STDERR_KEPT: usize = 64 << 10;
 
 /// What a store holds.
 pub(crate) struct State {
     wasi: WasiCtx,
     table: ResourceTable,
     limits: Fences,
-    stderr: MemoryOutputPipe,
+    stderr: LastWords,
     /// Ticks left for the call under way.
     ticks: u64,
     /// What the host does on the adapter's behalf; nothing when nothing is granted.
@@ -142,7 +139,7 @@ impl Instance {
     /// A fresh instance. Without services nothing is granted: that is how `describe` runs.
     pub(crate) async fn start(adapter: &Adapter, services: Option<Services>) -> Result<Instance, Fault> {
         let engine = adapter.engine();
-        let stderr = MemoryOutputPipe::new(STDERR_KEPT);
+        let stderr = LastWords::default();
         let wasi = WasiCtxBuilder::new()
             .stderr(stderr.clone())
             .wall_clock(StillClock)
@@ -264,8 +261,7 @@ fn lift(call: &'static str, effects: Vec<types::Effect>, chunk: &str) -> Result<
 /// Why a call ended badly, in words that say which limit it was.
 fn fault(store: &mut Store<State>, call: &'static str, why: &wasmtime::Error) -> Fault {
     let state = store.data_mut();
-    let stderr = state.stderr.contents();
-    let stderr = String::from_utf8_lossy(&stderr).trim().to_owned();
+    let stderr = state.stderr.text();
     let why = match (state.limits.refused.take(), why.downcast_ref::<wasmtime::Trap>()) {
         (Some(refused), _) => format!("the adapter was stopped: {refused}"),
         (None, Some(wasmtime::Trap::Interrupt)) => "the adapter was stopped: it computed longer than it may".to_owned(),

@@ -53,6 +53,7 @@ mod info;
 mod instance;
 mod journal;
 mod keep;
+mod last_words;
 mod lift;
 mod log;
 mod outcome;

@@ -9,11 +9,14 @@ Exit codes:
   1    the turn failed
   2    bad input: arguments, configuration, prompt, workspace, no such adapter
   3    the agent's program is missing or cannot be used
-  4    the adapter was refused or failed
+  4    the adapter was refused, or failed before the agent started
   5    the turn was refused, or blocked because it needs something from a person
   6    a limit was reached: turns, budget, time
   7    the file system or the operating system failed
   130  the turn was cancelled";
+
+/// The heading of what every command takes, which would otherwise stand between what only one takes.
+const GENERAL: &str = "General options";
 
 /// Run coding-agent CLIs behind one interface, through sandboxed adapters.
 #[derive(Debug, Parser)]
@@ -29,13 +32,13 @@ pub(crate) struct Arguments {
 #[derive(Debug, Clone, Args)]
 pub(crate) struct Common {
     /// Say only what was asked for
-    #[arg(short, long, global = true)]
+    #[arg(short, long, global = true, help_heading = GENERAL)]
     pub(crate) quiet: bool,
     /// Say more: the adapters' log lines, reasoning, tool output
-    #[arg(short, long, global = true)]
+    #[arg(short, long, global = true, help_heading = GENERAL)]
     pub(crate) verbose: bool,
     /// Colour: auto (terminals, unless NO_COLOR is set), always, never
-    #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
+    #[arg(long, global = true, help_heading = GENERAL, value_name = "WHEN", default_value = "auto")]
     pub(crate) color: Colour,
 }
 
@@ -206,7 +209,7 @@ pub(crate) struct RunOrder {
     /// Keep no recording of this run
     #[arg(long)]
     pub(crate) no_record: bool,
-    /// Print events as JSON, one a line; the last is the report
+    /// Print JSON: of a run its events, one a line, the last of which is the report
     #[arg(long)]
     pub(crate) json: bool,
 }

@@ -385,10 +385,16 @@ fn run_options(order: &RunOrder, host: &Host, terminal: bool) -> Result<RunOptio
         grace: seconds(order.grace)?.unwrap_or(usual.grace),
     };
     let rules = match &order.rules {
-        Some(path) => toml::from_str::<AskRules>(&text_file(path)?)
-            .map_err(|why| Error::invalid(format!("the rules {} cannot be used: {}", path.display(), why.message())))?,
+        Some(path) => rules_file(path)?,
         None => AskRules::default(),
     };
     Ok(RunOptions { clocks: Some(clocks), rules, unrecorded: order.no_record, frame_limit: order.limit_frame })
 }
 
+fn rules_file(path: &Path) -> Result<AskRules> {
+    let text = text_file(path)?;
+    toml::from_str(&text).map_err(|why| {
+        let line = why.span().map_or(1, |span| text[..span.start.min(text.len())].matches('\n').count() + 1);
+        Error::invalid(format!("the rules {}, line {line}: {}", path.display(), why.message().trim().replace('\n', "; ")))
+    })
+}

@@ -49,8 +49,7 @@ impl Machine {
     pub(crate) fn command(&self, program: impl AsRef<OsStr>) -> Command {
         let mut command = Command::new(program);
         command.env_clear().env("PATH", std::env::var_os("PATH").unwrap_or_default()).env("HOME", self.path("home"));
-        for (name, path) in
-            [("DATA", "data"), ("CACHE", "cache"), ("CONFIG", "config.toml"), ("ADAPTERS", "adapters")]
+        for (name, path) in [("DATA", "data"), ("CACHE", "cache"), ("CONFIG", "config.toml"), ("ADAPTERS", "adapters")]
         {
             command.env(format!("WHARF_{name}"), self.path(path));
         }

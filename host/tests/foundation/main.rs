@@ -3,4 +3,11 @@
 
 #[path = "../common/mod.rs"]
 mod common;
+mod components;
+mod explain;
+mod grants;
+mod help;
+mod input;
+mod prompt;
 mod turn;
+mod tutorial;

@@ -102,7 +102,8 @@ fn a_component_of_the_adapters_folder_is_found_by_its_id() {
     let agent = fake_agent().to_str().expect("UTF-8");
     let script = machine.write("script", SCRIPT);
     let script = format!("script={}", script.display());
-    let run = |adapter| machine.run(["run", "--adapter", adapter, "--program", agent, "-o", &script, "--json", "hello"]);
+    let run =
+        |adapter| machine.run(["run", "--adapter", adapter, "--program", agent, "-o", &script, "--json", "hello"]);
 
     let ran = run("faulty");
     assert_eq!(ran.code, Some(2), "it is not there yet: {ran:?}");
