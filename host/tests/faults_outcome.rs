@@ -62,7 +62,8 @@ fn exit_0_with_nothing_said_is_a_failure() {
 
 #[test]
 fn exit_and_stderr_are_read_by_the_adapter() {
-    let ran = Place::new().run(&Script::new().step("stderr 429 Too Many Requests: rate limit exceeded\\n").step("exit 1"), &[]);
+    let ran = Place::new()
+        .run(&Script::new().step("stderr 429 Too Many Requests: rate limit exceeded\\n").step("exit 1"), &[]);
     ran.expect(1, "failed");
     expect_error(&ran, "rate-limit", "429");
 }
@@ -136,7 +137,8 @@ fn a_declared_success_outlives_a_trap() {
     place.install_faulty();
     let boom = r#"{"type":"say","id":"2","text":"boom"}"#;
     let script = good().step("sleep 300").line(boom).step("sleep 100");
-    let ran = Ran::of(&place.order(&script, &["--adapter", "faulty", "--option", "fault=panic-on-boom"]).output().unwrap());
+    let ran =
+        Ran::of(&place.order(&script, &["--adapter", "faulty", "--option", "fault=panic-on-boom"]).output().unwrap());
     place.expect_alone();
     ran.expect(0, "completed");
 }
@@ -164,7 +166,10 @@ fn silence_after_a_word_runs_into_the_idle_clock() {
 #[test]
 fn talk_without_end_runs_into_the_total_clock() {
     let place = Place::new();
-    let script = Script::new().line(HELLO).step("repeat 10000 stdout {\"type\":\"delta\",\"id\":\"1\",\"text\":\"a\"}\\n").step("silence");
+    let script = Script::new()
+        .line(HELLO)
+        .step("repeat 10000 stdout {\"type\":\"delta\",\"id\":\"1\",\"text\":\"a\"}\\n")
+        .step("silence");
     // The talk is done long before the clock, so what is written is known.
     let mut expected = script.clone();
     for _ in 0..10_000 {

@@ -18,7 +18,14 @@ fn killed(ran: &Ran) -> Vec<String> {
 
 #[test]
 fn what_outlives_its_agent_is_killed_and_named() {
-    for step in ["setsid-child 60", "daemon 60", "clear-env-daemon 60", "children 1 60", "daemon 60 holding", "setsid-child 60 holding"] {
+    for step in [
+        "setsid-child 60",
+        "daemon 60",
+        "clear-env-daemon 60",
+        "children 1 60",
+        "daemon 60 holding",
+        "setsid-child 60 holding",
+    ] {
         let place = Place::new();
         let script = Script::new().line(HELLO).step(step).line(SAY).line(DONE);
         let ran = place.run(&script, &[]);
@@ -62,7 +69,12 @@ fn what_ends_by_itself_is_not_killed() {
 }
 
 /// Starts `wharf run` and waits for an event of a type, which is given with all before it.
-fn started(place: &Place, script: &Script, more: &[&str], until: &str) -> (Child, BufReader<std::process::ChildStdout>, String) {
+fn started(
+    place: &Place,
+    script: &Script,
+    more: &[&str],
+    until: &str,
+) -> (Child, BufReader<std::process::ChildStdout>, String) {
     let mut child = place.order(script, more).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let mut reader = BufReader::new(child.stdout.take().unwrap());
     let mut printed = String::new();
@@ -117,7 +129,9 @@ fn a_second_signal_stops_at_once() {
     let begun = Instant::now();
     signal(&child, "INT");
     // Two signals of a kind that come together are one.
-    wait_until("the first one is taken in", || place.text(&["show", "last"]).is_empty() || begun.elapsed().as_millis() > 300);
+    wait_until("the first one is taken in", || {
+        place.text(&["show", "last"]).is_empty() || begun.elapsed().as_millis() > 300
+    });
     signal(&child, "INT");
     let ran = ended(child, reader, printed);
     assert!(begun.elapsed() < Duration::from_secs(20), "it waited for the grace");
@@ -140,7 +154,12 @@ fn a_turn_that_was_done_is_not_cancelled_by_a_late_signal() {
 #[test]
 fn a_reader_that_goes_away_stops_the_agent() {
     let place = Place::new();
-    let script = Script::new().line(HELLO).step("children 1 60").line(SAY).step("repeat 100000 stdout {\"type\":\"delta\"}\\n").step("silence");
+    let script = Script::new()
+        .line(HELLO)
+        .step("children 1 60")
+        .line(SAY)
+        .step("repeat 100000 stdout {\"type\":\"delta\"}\\n")
+        .step("silence");
     let (mut child, reader, _) = started(&place, &script, &[], "message");
     drop(reader);
     assert_eq!(child.wait().unwrap().code(), Some(130));
@@ -208,7 +227,9 @@ fn kill_the_host(deaf: bool) {
 fn a_host_that_is_killed_while_it_prints_has_recorded_all_that_it_printed() {
     for _ in 0..5 {
         let place = Place::new();
-        let script = Script::new().line(HELLO).step("repeat 1000000 stdout {\"type\":\"delta\",\"id\":\"1\",\"text\":\"abc\"}\\n");
+        let script = Script::new()
+            .line(HELLO)
+            .step("repeat 1000000 stdout {\"type\":\"delta\",\"id\":\"1\",\"text\":\"abc\"}\\n");
         let (mut child, mut reader, mut printed) = started(&place, &script, &[], "session");
         for _ in 0..500 {
             reader.read_line(&mut printed).unwrap();
