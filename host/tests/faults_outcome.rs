@@ -106,6 +106,20 @@ fn a_program_that_is_not_there_is_an_error_with_a_report() {
 }
 
 #[test]
+fn a_program_that_cannot_be_started_is_no_run() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let place = Place::new();
+    let agent = place.write("bad-agent", "#!/no/such/interpreter\n");
+    std::fs::set_permissions(&agent, std::fs::Permissions::from_mode(0o700)).unwrap();
+    let ran =
+        Ran::of(&place.answer(&["run", "--json", "--adapter", "echo", "--program", agent.to_str().unwrap(), "go"]));
+    ran.expect(3, "failed");
+    expect_error(&ran, "not-found", "bad-agent");
+    place.expect_alone();
+    assert_eq!(place.json(&["runs", "--json"]), serde_json::json!([]), "it is not one whose wharf was killed");
+}
+
+#[test]
 fn an_ask_that_nobody_answers_blocks_the_turn() {
     let ask = r#"{"type":"ask","id":"a","title":"may I?","tool":"shell","input":{}}"#;
     let script = Script::new().line(HELLO).line(ask).step("read-line").step("read-line").line(SAY).line(DONE);
