@@ -20,7 +20,9 @@ const WRITES: [&[u8]; 3] = [
 
 async fn echo(cache: &Path) -> Adapter {
     let engine = Engine::new(Some(cache), Limits::default()).expect("an engine");
-    crate::catalog::load(&engine, Path::new("/no/such/folder"), &Config::default(), "echo").await.expect("it is bundled")
+    crate::catalog::load(&engine, Path::new("/no/such/folder"), &Config::default(), "echo")
+        .await
+        .expect("it is bundled")
 }
 
 fn binary() -> Binary {
@@ -41,19 +43,25 @@ async fn play(adapter: &Adapter, trap_after: Option<usize>) -> (Vec<Event>, Vec<
     let keeper = Keeper::new(folder.path(), true, &RecordingConfig::default()).expect("a place to keep it");
     let mut journal = Journal::new(keeper.files().expect("files"), Secrets::default());
     let turn = Turn { approvals: crate::turn::Approvals::Ask, ..Turn::new("hi") };
-    let opening =
-        Opening { adapter: adapter.clone(), turn, binary: binary(), framing: Framing::Lines, frame_limit: DEFAULT_FRAME_LIMIT };
+    let opening = Opening {
+        adapter: adapter.clone(),
+        turn,
+        binary: binary(),
+        framing: Framing::Lines,
+        frame_limit: DEFAULT_FRAME_LIMIT,
+    };
     let instance = opening.instance(None).await.expect("an instance");
     let rules: AskRules = toml::from_str("otherwise = \"allow\"").expect("rules");
     let driver = Driver::new(Clocks::default(), rules, Ending::WhenStdinCloses, vec![], Usage::default());
     let mut conversation = Conversation::new(opening, instance, driver);
     let mut actions = conversation.input(Input::Started, &mut journal).await;
-    let mut trap = async |conversation: &mut Conversation, journal: &mut Journal, actions: &mut Vec<Action>, at: usize| {
-        if trap_after == Some(at) {
-            let fault = Fault { call: "parse-chunk", why: "it was injected".to_owned(), stderr: String::new() };
-            conversation.recover(fault, journal, actions).await;
-        }
-    };
+    let mut trap =
+        async |conversation: &mut Conversation, journal: &mut Journal, actions: &mut Vec<Action>, at: usize| {
+            if trap_after == Some(at) {
+                let fault = Fault { call: "parse-chunk", why: "it was injected".to_owned(), stderr: String::new() };
+                conversation.recover(fault, journal, actions).await;
+            }
+        };
     trap(&mut conversation, &mut journal, &mut actions, 0).await;
     for (at, bytes) in WRITES.iter().enumerate() {
         actions.extend(conversation.output(Origin::Stdout, bytes, &mut journal).await);
@@ -86,7 +94,9 @@ async fn after_a_trap_the_turn_goes_on_and_nothing_is_done_twice() {
     assert!(String::from_utf8_lossy(&written).contains("\"allow\":true"));
     for at in 0..=WRITES.len() + 1 {
         let (mut with_trap, written_with_trap) = play(&adapter, Some(at)).await;
-        let notice = with_trap.iter().position(|event| matches!(event, Event::Notice { text, .. } if text.contains("it was injected")));
+        let notice = with_trap
+            .iter()
+            .position(|event| matches!(event, Event::Notice { text, .. } if text.contains("it was injected")));
         with_trap.remove(notice.expect("a restart is said"));
         assert_eq!(with_trap, events, "a trap after {at} writes");
         assert_eq!(written_with_trap, written, "a trap after {at} writes");

@@ -240,7 +240,7 @@ impl Host {
         let policy = self.policy(adapter)?;
         let (turn, resolved, plan, mut instance) = self.prepare(adapter, turn, &policy).await?;
         let record = self.0.config.recording.enabled && !options.unrecorded;
-        let keeper = Keeper::new(&self.0.places.data, record, &self.0.config.recording)?;
+        let mut keeper = Keeper::new(&self.0.places.data, record, &self.0.config.recording)?;
         let sessions = if record { Some(Sessions::open(&self.0.places.data.join("sessions.db"))?) } else { None };
         let before = used_before(sessions.as_ref(), &turn.session);
 
@@ -287,6 +287,7 @@ impl Host {
             Error::new(crate::error::ErrorKind::Runtime, why.to_string())
                 .hint(format!("`wharf doctor {}` tells whether the agent can be used", adapter.info().id))
         })?;
+        keeper.begin();
         let clocks = options.clocks.unwrap_or_else(|| self.clocks());
         let driver = Driver::new(clocks, options.rules, plan.ends, plan.ignored.clone(), before);
         let opening = Opening {

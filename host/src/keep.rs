@@ -24,6 +24,17 @@ pub(crate) struct Keeper {
     runs: PathBuf,
     limits: RecordingConfig,
     started: Timestamp,
+    /// Whether there is anything to keep.
+    begun: bool,
+}
+
+impl Drop for Keeper {
+    /// A run whose process could not be started is none: without this it would look like one whose host was killed.
+    fn drop(&mut self) {
+        if let Some(folder) = self.folder.as_ref().filter(|_| !self.begun) {
+            let _ = std::fs::remove_dir_all(folder.path());
+        }
+    }
 }
 
 impl Keeper {
@@ -31,11 +42,16 @@ impl Keeper {
         let run = runs::new_run_id();
         let root = data.join("runs");
         let folder = if record { Some(RunFolder::create(&root, &run)?) } else { None };
-        Ok(Keeper { run, folder, runs: root, limits: limits.clone(), started: Timestamp::now() })
+        Ok(Keeper { run, folder, runs: root, limits: limits.clone(), started: Timestamp::now(), begun: false })
     }
 
     pub(crate) fn run(&self) -> &str {
         &self.run
+    }
+
+    /// The process is up: from here on there is something to keep.
+    pub(crate) fn begin(&mut self) {
+        self.begun = true;
     }
 
     /// The files to write to, made anew.

@@ -259,6 +259,8 @@ impl Loop {
         let mut drain_until: Option<Instant> = None;
         let mut swept: Option<Swept> = None;
         let mut listening = true;
+        // Whether anybody reads the events. A controller may outlive the run, so this is not the same as `listening`.
+        let mut wanted = true;
         while stdout.is_open() || stderr.is_open() || exit.is_none() {
             let deadline = self.conversation.driver().deadline().filter(|_| exit.is_none()).map(|at| begun + at);
             let room = outbox.is_empty();
@@ -291,8 +293,8 @@ impl Loop {
                         }
                     }
                 },
-                () = events.closed(), if room && exit.is_none() && listening => {
-                    listening = false;
+                () = events.closed(), if room && exit.is_none() && wanted => {
+                    wanted = false;
                     let mut actions = self.input(Input::Cancel).await;
                     actions.extend(self.input(Input::Cancel).await);
                     actions

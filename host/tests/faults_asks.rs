@@ -57,7 +57,8 @@ fn approve_and_deny_ask_nobody() {
 fn rules_answer() {
     for (answer, choice, status_after) in [("allow", "allow", "succeeded"), ("deny", "deny", "denied")] {
         let place = Place::new();
-        let rules = format!("otherwise = \"ask\"\n[[rule]]\ntool = \"TOOL*\"\nanswer = \"{answer}\"\n").replace("TOOL", &TOOL[..4]);
+        let rules = format!("otherwise = \"ask\"\n[[rule]]\ntool = \"TOOL*\"\nanswer = \"{answer}\"\n")
+            .replace("TOOL", &TOOL[..4]);
         let rules = place.write("rules.toml", rules);
         let ran = run(&place, &["--rules", rules.to_str().unwrap()]);
         ran.expect(0, "completed");

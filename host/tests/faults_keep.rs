@@ -14,7 +14,8 @@ fn files_with(folder: &Path, text: &[u8]) -> Vec<std::path::PathBuf> {
     for entry in std::fs::read_dir(folder).into_iter().flatten().filter_map(Result::ok) {
         if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
             found.extend(files_with(&entry.path(), text));
-        } else if std::fs::read(entry.path()).is_ok_and(|bytes| bytes.windows(text.len()).any(|window| window == text)) {
+        } else if std::fs::read(entry.path()).is_ok_and(|bytes| bytes.windows(text.len()).any(|window| window == text))
+        {
             found.push(entry.path());
         }
     }
@@ -81,7 +82,10 @@ fn sessions_are_remembered_and_resumed() {
     let place = Place::new();
     turn(&place, "first", &[]).expect(0, "completed");
     let listed = place.json(&["sessions", "--json"]);
-    assert_eq!((&listed[0]["id"], &listed[0]["turns"], &listed[0]["adapter"]), (&"first".into(), &1.into(), &"echo".into()));
+    assert_eq!(
+        (&listed[0]["id"], &listed[0]["turns"], &listed[0]["adapter"]),
+        (&"first".into(), &1.into(), &"echo".into())
+    );
     assert_eq!(listed[0]["usage"]["output"], 5);
     assert!(place.text(&["sessions"]).contains("first"));
 
@@ -133,7 +137,8 @@ fn eight_at_once_lose_nothing() {
         .map(|number| {
             let name = format!("script-{number}");
             let hello = HELLO.replace("s-1", &format!("session-{number}"));
-            let text = format!("tag {}\nline {hello}\nline {{\"type\":\"odd\"}}\nline {SAY}\nline {DONE}\n", place.tag());
+            let text =
+                format!("tag {}\nline {hello}\nline {{\"type\":\"odd\"}}\nline {SAY}\nline {DONE}\n", place.tag());
             let file = place.write(&name, text);
             let mut order = place.order(&script, &["--option", &format!("script={}", file.display())]);
             order.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped()).spawn().unwrap()
@@ -228,7 +233,18 @@ fn a_fixture_is_what_a_capture_replays_to() {
     assert!(files_with(&into, place.tag().as_bytes()).is_empty(), "nobody learns where it was made");
 
     let file = |name: &str| into.join(name).to_str().unwrap().to_owned();
-    let words = ["replay", "--adapter", "echo", "--stdout", &file("stdout.jsonl"), "--stderr", &file("stderr.txt"), "--exit", "3", "--json"];
+    let words = [
+        "replay",
+        "--adapter",
+        "echo",
+        "--stdout",
+        &file("stdout.jsonl"),
+        "--stderr",
+        &file("stderr.txt"),
+        "--exit",
+        "3",
+        "--json",
+    ];
     let captured = Ran::of(&place.answer(&words));
     captured.expect(0, "completed");
     let expected: serde_json::Value = serde_json::from_str(&read("expected.json")).unwrap();
@@ -250,7 +266,10 @@ fn a_bare_capture_replays_as_the_run_would_have_ended() {
     ran.expect(1, "failed");
     assert_eq!(ran.report()["error"]["class"], "rate-limit");
     let ran = replay(&["--signal", "9"]);
-    assert_eq!((ran.report()["error"]["class"].as_str(), ran.report()["exit"]["signal"].as_i64()), (Some("crash"), Some(9)));
+    assert_eq!(
+        (ran.report()["error"]["class"].as_str(), ran.report()["exit"]["signal"].as_i64()),
+        (Some("crash"), Some(9))
+    );
     let whole = replay(&[]).events;
     for chunk in ["1", "2", "7", "64"] {
         assert_eq!(replay(&["--chunk", chunk]).events, whole, "{chunk}");

@@ -37,12 +37,29 @@ async fn a_run_that_is_dropped_is_killed_with_all_it_started() {
     let place = Place::new();
     let host = place.host();
     let adapter = host.adapter("echo").await.unwrap();
-    let script = Script::new().step("ignore-sigterm").step("children 2 60").step("setsid-child 60").line(HELLO).step("silence");
+    let script =
+        Script::new().step("ignore-sigterm").step("children 2 60").step("setsid-child 60").line(HELLO).step("silence");
     let mut run = host.start(&adapter, place.turn("script", &script), RunOptions::default()).await.unwrap();
     assert!(matches!(run.next().await, Some(Event::Session(_))));
     assert_eq!(place.processes().len(), 4);
     drop(run);
     tokio::task::block_in_place(|| wait_until("all are gone", || place.processes().is_empty()));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_run_that_is_dropped_before_it_said_a_word_is_killed_too() {
+    let place = Place::new();
+    let host = place.host();
+    let adapter = host.adapter("echo").await.unwrap();
+    let script = Script::new().step("children 1 60").step("silence");
+    for keep_controller in [false, true] {
+        let run = host.start(&adapter, place.turn("script", &script), RunOptions::default()).await.unwrap();
+        tokio::task::block_in_place(|| wait_until("it is up", || place.processes().len() == 2));
+        let controller = keep_controller.then(|| run.controller());
+        drop(run);
+        tokio::task::block_in_place(|| wait_until("all are gone", || place.processes().is_empty()));
+        drop(controller);
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -83,7 +100,10 @@ async fn an_answer_a_message_and_a_cancel_reach_the_agent() {
             Event::Ask(ask) => {
                 // One that is not open is no harm.
                 run.answer(Answer::new("no such ask", Decision::Allow));
-                run.answer(Answer { input: Some(serde_json::json!({ "n": 2 })), ..Answer::new(ask.id, Decision::Allow) });
+                run.answer(Answer {
+                    input: Some(serde_json::json!({ "n": 2 })),
+                    ..Answer::new(ask.id, Decision::Allow)
+                });
             }
             Event::Message(part) => {
                 heard.push(part.text);

@@ -62,7 +62,8 @@ fn exit_0_with_nothing_said_is_a_failure() {
 
 #[test]
 fn exit_and_stderr_are_read_by_the_adapter() {
-    let ran = Place::new().run(&Script::new().step("stderr 429 Too Many Requests: rate limit exceeded\\n").step("exit 1"), &[]);
+    let ran = Place::new()
+        .run(&Script::new().step("stderr 429 Too Many Requests: rate limit exceeded\\n").step("exit 1"), &[]);
     ran.expect(1, "failed");
     expect_error(&ran, "rate-limit", "429");
 }
@@ -105,6 +106,20 @@ fn a_program_that_is_not_there_is_an_error_with_a_report() {
 }
 
 #[test]
+fn a_program_that_cannot_be_started_is_no_run() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let place = Place::new();
+    let agent = place.write("bad-agent", "#!/no/such/interpreter\n");
+    std::fs::set_permissions(&agent, std::fs::Permissions::from_mode(0o700)).unwrap();
+    let ran =
+        Ran::of(&place.answer(&["run", "--json", "--adapter", "echo", "--program", agent.to_str().unwrap(), "go"]));
+    ran.expect(3, "failed");
+    expect_error(&ran, "not-found", "bad-agent");
+    place.expect_alone();
+    assert_eq!(place.json(&["runs", "--json"]), serde_json::json!([]), "it is not one whose wharf was killed");
+}
+
+#[test]
 fn an_ask_that_nobody_answers_blocks_the_turn() {
     let ask = r#"{"type":"ask","id":"a","title":"may I?","tool":"shell","input":{}}"#;
     let script = Script::new().line(HELLO).line(ask).step("read-line").step("read-line").line(SAY).line(DONE);
@@ -136,7 +151,8 @@ fn a_declared_success_outlives_a_trap() {
     place.install_faulty();
     let boom = r#"{"type":"say","id":"2","text":"boom"}"#;
     let script = good().step("sleep 300").line(boom).step("sleep 100");
-    let ran = Ran::of(&place.order(&script, &["--adapter", "faulty", "--option", "fault=panic-on-boom"]).output().unwrap());
+    let ran =
+        Ran::of(&place.order(&script, &["--adapter", "faulty", "--option", "fault=panic-on-boom"]).output().unwrap());
     place.expect_alone();
     ran.expect(0, "completed");
 }
@@ -164,7 +180,10 @@ fn silence_after_a_word_runs_into_the_idle_clock() {
 #[test]
 fn talk_without_end_runs_into_the_total_clock() {
     let place = Place::new();
-    let script = Script::new().line(HELLO).step("repeat 10000 stdout {\"type\":\"delta\",\"id\":\"1\",\"text\":\"a\"}\\n").step("silence");
+    let script = Script::new()
+        .line(HELLO)
+        .step("repeat 10000 stdout {\"type\":\"delta\",\"id\":\"1\",\"text\":\"a\"}\\n")
+        .step("silence");
     // The talk is done long before the clock, so what is written is known.
     let mut expected = script.clone();
     for _ in 0..10_000 {

@@ -134,7 +134,12 @@ fn a_flood_on_stderr_holds_nothing_up_and_is_recorded() {
 
 #[test]
 fn a_stdout_that_is_closed_early_ends_nothing() {
-    let script = Script::new().line(HELLO).step("close-stdout").step("sleep 300").step("stderr rate limit exceeded (429)\\n").step("exit 1");
+    let script = Script::new()
+        .line(HELLO)
+        .step("close-stdout")
+        .step("sleep 300")
+        .step("stderr rate limit exceeded (429)\\n")
+        .step("exit 1");
     let ran = Place::new().run(&script, &[]);
     ran.expect(1, "failed");
     assert_eq!(ran.report()["error"]["class"], "rate-limit");

@@ -18,6 +18,17 @@ pub(crate) fn test(arguments: &[String]) -> Vec<Step> {
     vec![Step::cargo(&["test", "--workspace", "--locked"]).arguments(arguments)]
 }
 
+/// Many runs in one process. In the dev profile, which is built already: what leaks there leaks in any.
+pub(crate) fn soak(workspace: &Workspace, flags: &[String]) -> Vec<Step> {
+    let built = |name: &str| workspace.target.join("debug").join(format!("{name}{}", std::env::consts::EXE_SUFFIX));
+    let soak = Step::new(built("examples/soak"), &["--agent"]).arguments([built("wharf-fake-agent")]);
+    vec![
+        Step::cargo(&["build", "--locked", "--package", "wharf-fake-agent"]),
+        Step::cargo(&["build", "--locked", "--package", "wharf", "--example", "soak"]),
+        soak.arguments(flags),
+    ]
+}
+
 /// The linters, quickest first. rustdoc uses the metadata of the dependencies that clippy has made.
 pub(crate) fn lint(workspace: &Workspace) -> Result<(), Failed> {
     run_all(workspace, &lints())?;
@@ -89,6 +100,14 @@ mod tests {
     fn arguments_go_to_cargo_test() {
         let arguments = ["outcome", "--", "--nocapture"].map(str::to_owned);
         assert_eq!(shown(&test(&arguments)), ["cargo test --workspace --locked outcome -- --nocapture"]);
+    }
+
+    #[test]
+    fn the_soak_runs_the_agent_that_was_built() {
+        let workspace = Workspace { root: "/repository".into(), target: "/elsewhere".into() };
+        let shown = shown(&soak(&workspace, &["--runs".to_owned(), "5".to_owned()]));
+        assert_eq!(shown[2], "soak --agent /elsewhere/debug/wharf-fake-agent --runs 5");
+        assert!(shown[1].ends_with("--example soak"), "{shown:?}");
     }
 
     #[test]

@@ -8,6 +8,8 @@ Usage: cargo xtask COMMAND
   test [-- ARG…]    run all tests; what follows `--` goes to `cargo test`
   lint              formatting, clippy, rustdoc and cargo-deny, with warnings as errors
   guests            build the guests of tests/guests as components
+  soak [FLAG…]      run the tests' agent 10,000 times, 100 at a time, in one process, and look for leaks; stops after
+                    150 seconds; takes --runs N, --parallel N, --seconds N
   setup             install the wasm32-wasip2 target where it is missing; the others do it too
 
 CARGO_TARGET_DIR is honoured. A failing step ends the command with its exit code.";
@@ -22,6 +24,8 @@ pub(crate) enum Command {
     Test(Vec<String>),
     Lint,
     Guests,
+    /// With flags for the soak.
+    Soak(Vec<String>),
 }
 
 impl Command {
@@ -36,6 +40,7 @@ impl Command {
             "demo" => Command::Demo,
             "lint" => Command::Lint,
             "guests" => Command::Guests,
+            "soak" => return soak(arguments),
             "test" => match arguments.split_first() {
                 None => return Ok(Command::Test(vec![])),
                 Some((dashes, rest)) if dashes == "--" => return Ok(Command::Test(rest.to_vec())),
@@ -50,6 +55,20 @@ impl Command {
             None => Ok(command),
         }
     }
+}
+
+/// Flags and numbers, in pairs.
+fn soak(arguments: &[String]) -> Result<Command, String> {
+    for pair in arguments.chunks(2) {
+        let flag = &pair[0];
+        if !["--runs", "--parallel", "--seconds"].contains(&flag.as_str()) {
+            return Err(format!("`soak` has no flag `{flag}`"));
+        }
+        if pair.get(1).and_then(|number| number.parse::<u32>().ok()).is_none_or(|number| number == 0) {
+            return Err(format!("`{flag}` needs a number"));
+        }
+    }
+    Ok(Command::Soak(arguments.to_vec()))
 }
 
 #[cfg(test)]
@@ -70,6 +89,8 @@ mod tests {
             ("demo", Command::Demo),
             ("lint", Command::Lint),
             ("guests", Command::Guests),
+            ("soak", Command::Soak(vec![])),
+            ("soak --runs 5", Command::Soak(vec!["--runs".to_owned(), "5".to_owned()])),
             ("test", test(&[])),
             ("test --", test(&[])),
             ("test -- outcome -- --nocapture", test(&["outcome", "--", "--nocapture"])),
@@ -80,9 +101,15 @@ mod tests {
 
     #[test]
     fn wrong_command_lines_name_the_wrong_word() {
-        for (line, word) in
-            [("dmeo", "dmeo"), ("demo now", "now"), ("test outcome", "outcome"), ("lint --fix", "--fix")]
-        {
+        for (line, word) in [
+            ("dmeo", "dmeo"),
+            ("demo now", "now"),
+            ("test outcome", "outcome"),
+            ("lint --fix", "--fix"),
+            ("soak hard", "hard"),
+            ("soak --runs", "--runs"),
+            ("soak --runs 0", "--runs"),
+        ] {
             let why = parse(line).expect_err(line);
             assert!(why.contains(&format!("`{word}`")), "{why}");
         }
@@ -90,7 +117,7 @@ mod tests {
 
     #[test]
     fn the_help_names_every_command() {
-        for name in ["demo", "test", "lint", "guests", "setup"] {
+        for name in ["demo", "test", "lint", "guests", "soak", "setup"] {
             assert!(HELP.contains(&format!("\n  {name} ")), "{name}");
             assert!(parse(name).is_ok(), "{name}");
         }

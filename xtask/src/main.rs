@@ -38,5 +38,6 @@ fn run(command: &Command, workspace: &Workspace) -> Result<(), Failed> {
         Command::Test(arguments) => step::run_all(workspace, &chore::test(arguments)),
         Command::Lint => chore::lint(workspace),
         Command::Guests => chore::guests(workspace),
+        Command::Soak(flags) => step::run_all(workspace, &chore::soak(workspace, flags)),
     }
 }

@@ -14,14 +14,14 @@ use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
 /// The first line of an agent that means well.
-pub const HELLO: &str = r#"{"type":"hello","session":"s-1","model":"echo-1","version":"1.0.0"}"#;
+pub(crate) const HELLO: &str = r#"{"type":"hello","session":"s-1","model":"echo-1","version":"1.0.0"}"#;
 /// A message.
-pub const SAY: &str = r#"{"type":"say","id":"1","text":"as you wish"}"#;
+pub(crate) const SAY: &str = r#"{"type":"say","id":"1","text":"as you wish"}"#;
 /// The last line of an agent that means well.
-pub const DONE: &str = r#"{"type":"done"}"#;
+pub(crate) const DONE: &str = r#"{"type":"done"}"#;
 
 /// How long anything is waited for. Long, because the machine may be busy; nothing waits that long when it works.
-pub const PATIENCE: Duration = Duration::from_secs(30);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Where cargo builds, found by where this test was built: `<target>/<profile>/deps/test`.
 fn target() -> PathBuf {
@@ -44,7 +44,7 @@ fn cargo(words: &[&str]) {
 }
 
 /// The scripted agent, built once a test process.
-pub fn fake_agent() -> &'static Path {
+pub(crate) fn fake_agent() -> &'static Path {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
     BUILT.get_or_init(|| {
         let folder = target();
@@ -54,7 +54,7 @@ pub fn fake_agent() -> &'static Path {
 }
 
 /// The adapter that misbehaves, built once a test process.
-pub fn faulty_guest() -> &'static Path {
+pub(crate) fn faulty_guest() -> &'static Path {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
     BUILT.get_or_init(|| {
         let folder = target().join("adapters");
@@ -66,23 +66,23 @@ pub fn faulty_guest() -> &'static Path {
 
 /// A script, and what its agent writes to stdout in all.
 #[derive(Clone, Default)]
-pub struct Script {
+pub(crate) struct Script {
     steps: String,
     stdout: Vec<u8>,
 }
 
 impl Script {
-    pub fn new() -> Script {
+    pub(crate) fn new() -> Script {
         Script::default()
     }
 
     /// Writes one line.
-    pub fn line(self, line: &str) -> Script {
+    pub(crate) fn line(self, line: &str) -> Script {
         self.stdout(format!("{line}\n"))
     }
 
     /// Writes bytes.
-    pub fn stdout(mut self, bytes: impl AsRef<[u8]>) -> Script {
+    pub(crate) fn stdout(mut self, bytes: impl AsRef<[u8]>) -> Script {
         let step = bytes.as_ref().iter().fold("stdout ".to_owned(), |mut step, byte| {
             let _ = write!(step, "\\x{byte:02x}");
             step
@@ -92,7 +92,7 @@ impl Script {
     }
 
     /// Writes one `delta` line of so many bytes.
-    pub fn big_line(mut self, bytes: usize) -> Script {
+    pub(crate) fn big_line(mut self, bytes: usize) -> Script {
         let (head, tail) = (r#"{"type":"delta","id":"1","text":""#, "\"}\n");
         let fill = bytes - head.len() - tail.len();
         // The fill is the agent's own; the length is what is compared.
@@ -103,13 +103,13 @@ impl Script {
     }
 
     /// Expects bytes that a step writes by itself.
-    pub fn written(mut self, bytes: &[u8]) -> Script {
+    pub(crate) fn written(mut self, bytes: &[u8]) -> Script {
         self.stdout.extend_from_slice(bytes);
         self
     }
 
     /// Does something that writes nothing to stdout.
-    pub fn step(mut self, step: &str) -> Script {
+    pub(crate) fn step(mut self, step: &str) -> Script {
         self.steps.push_str(step);
         self.steps.push('\n');
         self
@@ -117,26 +117,26 @@ impl Script {
 }
 
 /// A turn that goes well.
-pub fn good() -> Script {
+pub(crate) fn good() -> Script {
     Script::new().line(HELLO).line(SAY).line(DONE)
 }
 
 /// A place of its own for one test.
-pub struct Place {
+pub(crate) struct Place {
     folder: TempDir,
 }
 
 /// A run that has ended.
 #[derive(Debug)]
-pub struct Ran {
-    pub code: Option<i32>,
-    pub events: Vec<Value>,
-    pub stderr: String,
+pub(crate) struct Ran {
+    pub(crate) code: Option<i32>,
+    pub(crate) events: Vec<Value>,
+    pub(crate) stderr: String,
 }
 
 impl Ran {
     /// What `run --json` came to.
-    pub fn of(output: &Output) -> Ran {
+    pub(crate) fn of(output: &Output) -> Ran {
         let stdout = String::from_utf8(output.stdout.clone()).expect("events are UTF-8");
         let event = |line: &str| serde_json::from_str(line).unwrap_or_else(|why| panic!("{line}: {why}"));
         let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
@@ -144,35 +144,35 @@ impl Ran {
     }
 
     /// The last event.
-    pub fn report(&self) -> &Value {
+    pub(crate) fn report(&self) -> &Value {
         let last = self.events.last().unwrap_or_else(|| panic!("no event at all: {}", self.stderr));
         assert_eq!(last["type"], "report", "{last}; {}", self.stderr);
         last
     }
 
-    pub fn run(&self) -> &str {
+    pub(crate) fn run(&self) -> &str {
         self.report()["run"].as_str().expect("it was recorded")
     }
 
-    pub fn outcome(&self) -> &str {
+    pub(crate) fn outcome(&self) -> &str {
         self.report()["outcome"].as_str().expect("a report has an outcome")
     }
 
     /// The events of a type.
-    pub fn of_type<'a>(&'a self, kind: &'a str) -> impl Iterator<Item = &'a Value> {
+    pub(crate) fn of_type<'a>(&'a self, kind: &'a str) -> impl Iterator<Item = &'a Value> {
         self.events.iter().filter(move |event| event["type"] == kind)
     }
 
     /// The exit code and the outcome are these.
     #[track_caller]
-    pub fn expect(&self, code: i32, outcome: &str) {
+    pub(crate) fn expect(&self, code: i32, outcome: &str) {
         let found = (self.code, self.outcome());
         assert_eq!(found, (Some(code), outcome), "{}\n{}", self.report(), self.stderr);
     }
 }
 
 impl Place {
-    pub fn new() -> Place {
+    pub(crate) fn new() -> Place {
         let folder = tempfile::Builder::new().prefix("wharf-place-").tempdir().unwrap();
         for name in ["home", "data", "adapters", "tmp", "work"] {
             std::fs::create_dir(folder.path().join(name)).unwrap();
@@ -180,29 +180,29 @@ impl Place {
         Place { folder }
     }
 
-    pub fn path(&self, name: &str) -> PathBuf {
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
     }
 
     /// What stands in the command line of every process of this place's agents.
-    pub fn tag(&self) -> &str {
+    pub(crate) fn tag(&self) -> &str {
         self.folder.path().file_name().and_then(OsStr::to_str).unwrap()
     }
 
-    pub fn write(&self, name: &str, content: impl AsRef<[u8]>) -> PathBuf {
+    pub(crate) fn write(&self, name: &str, content: impl AsRef<[u8]>) -> PathBuf {
         let path = self.path(name);
         std::fs::write(&path, content).unwrap();
         path
     }
 
     /// The adapter that misbehaves, under its id, with what it needs.
-    pub fn install_faulty(&self) {
+    pub(crate) fn install_faulty(&self) {
         std::fs::copy(faulty_guest(), self.path("adapters").join("faulty.wasm")).unwrap();
         self.write("config.toml", "[grants.faulty]\nprograms = [\"wharf-fake-agent\"]\n");
     }
 
     /// A command of wharf, in this place.
-    pub fn wharf<W: AsRef<OsStr>>(&self, words: impl IntoIterator<Item = W>) -> Command {
+    pub(crate) fn wharf<W: AsRef<OsStr>>(&self, words: impl IntoIterator<Item = W>) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_wharf"));
         command.args(words).current_dir(self.path("work")).stdin(Stdio::null());
         command.env_clear().env("PATH", std::env::var_os("PATH").unwrap_or_default());
@@ -215,7 +215,7 @@ impl Place {
     }
 
     /// `wharf run` of a script, with more words; the prompt is one of them or "go".
-    pub fn order(&self, script: &Script, more: &[&str]) -> Command {
+    pub(crate) fn order(&self, script: &Script, more: &[&str]) -> Command {
         let file = self.write("script", format!("tag {}\n{}", self.tag(), script.steps));
         let option = format!("script={}", file.display());
         let mut words = vec!["run", "--json", "--option", &option, "--program", fake_agent().to_str().unwrap()];
@@ -230,7 +230,7 @@ impl Place {
     }
 
     /// A host of the library, in this place, whose echo adapter runs the scripted agent.
-    pub fn host(&self) -> wharf::Host {
+    pub(crate) fn host(&self) -> wharf::Host {
         let places = wharf::Places {
             config: self.path("config.toml"),
             data: self.path("data"),
@@ -242,7 +242,7 @@ impl Place {
     }
 
     /// A turn of the library that follows a script, kept under a name.
-    pub fn turn(&self, name: &str, script: &Script) -> wharf::Turn {
+    pub(crate) fn turn(&self, name: &str, script: &Script) -> wharf::Turn {
         let file = self.write(name, format!("tag {}\n{}", self.tag(), script.steps));
         let mut turn = wharf::Turn { workspace: self.path("work"), ..wharf::Turn::new("go") };
         turn.options.insert("script".to_owned(), file.to_str().unwrap().into());
@@ -251,7 +251,7 @@ impl Place {
 
     /// Run a script to its end, and look that nothing is left, nothing is lost, and a replay says the same.
     #[track_caller]
-    pub fn run(&self, script: &Script, more: &[&str]) -> Ran {
+    pub(crate) fn run(&self, script: &Script, more: &[&str]) -> Ran {
         let ran = Ran::of(&self.order(script, more).output().unwrap());
         self.examine(&ran, script);
         ran
@@ -259,14 +259,14 @@ impl Place {
 
     /// After a run: no process, no temporary file, every byte, the same events again, the seal.
     #[track_caller]
-    pub fn examine(&self, ran: &Ran, script: &Script) {
+    pub(crate) fn examine(&self, ran: &Ran, script: &Script) {
         self.expect_alone();
         self.examine_but_temporary_files(ran, script);
     }
 
     /// The same after a host was killed, which could not remove its files.
     #[track_caller]
-    pub fn examine_but_temporary_files(&self, ran: &Ran, script: &Script) {
+    pub(crate) fn examine_but_temporary_files(&self, ran: &Ran, script: &Script) {
         self.expect_recorded(ran.run(), &script.stdout);
         self.expect_replay(ran.run());
         let receipt = self.answer(&["receipt", ran.run(), "--verify"]);
@@ -274,13 +274,13 @@ impl Place {
     }
 
     /// A command of wharf to its end.
-    pub fn answer(&self, words: &[&str]) -> Output {
+    pub(crate) fn answer(&self, words: &[&str]) -> Output {
         self.wharf(words).output().unwrap()
     }
 
     /// What a command of wharf prints, which must succeed.
     #[track_caller]
-    pub fn text(&self, words: &[&str]) -> String {
+    pub(crate) fn text(&self, words: &[&str]) -> String {
         let output = self.answer(words);
         let stderr = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.success(), "{words:?}: {stderr}{}", String::from_utf8_lossy(&output.stdout));
@@ -289,14 +289,14 @@ impl Place {
 
     /// As JSON.
     #[track_caller]
-    pub fn json(&self, words: &[&str]) -> Value {
+    pub(crate) fn json(&self, words: &[&str]) -> Value {
         let text = self.text(words);
         serde_json::from_str(&text).unwrap_or_else(|why| panic!("{why}: {text}"))
     }
 
     /// The recording has exactly these bytes of stdout.
     #[track_caller]
-    pub fn expect_recorded(&self, run: &str, stdout: &[u8]) {
+    pub(crate) fn expect_recorded(&self, run: &str, stdout: &[u8]) {
         let output = self.answer(&["show", run, "--stdout"]);
         assert!(output.status.success(), "{output:?}");
         let same = output.stdout.iter().zip(stdout).take_while(|(recorded, written)| recorded == written).count();
@@ -306,7 +306,7 @@ impl Place {
 
     /// A replay gives the recorded events, however it is cut.
     #[track_caller]
-    pub fn expect_replay(&self, run: &str) {
+    pub(crate) fn expect_replay(&self, run: &str) {
         let bytes = self.answer(&["show", run, "--stdout"]).stdout.len();
         for chunk in ["1", "7", "4096", "all"] {
             // A long one byte by byte takes too long, and says nothing that a short one does not.
@@ -322,7 +322,7 @@ impl Place {
     }
 
     /// The processes of this place's agents, by their command lines.
-    pub fn processes(&self) -> Vec<String> {
+    pub(crate) fn processes(&self) -> Vec<String> {
         let mut lines = processes_with(self.tag());
         lines.retain(|line| line.contains("wharf-fake-agent") && !line.contains(" run "));
         lines
@@ -330,13 +330,13 @@ impl Place {
 
     /// No process is left.
     #[track_caller]
-    pub fn expect_no_process(&self) {
+    pub(crate) fn expect_no_process(&self) {
         assert_eq!(self.processes(), Vec::<String>::new());
     }
 
     /// No process is left, and no temporary file.
     #[track_caller]
-    pub fn expect_alone(&self) {
+    pub(crate) fn expect_alone(&self) {
         self.expect_no_process();
         let left: Vec<_> = std::fs::read_dir(self.path("tmp")).unwrap().filter_map(Result::ok).collect();
         assert!(left.is_empty(), "{left:?}");
@@ -344,7 +344,7 @@ impl Place {
 }
 
 /// The command lines of all processes that have a text in them.
-pub fn processes_with(text: &str) -> Vec<String> {
+pub(crate) fn processes_with(text: &str) -> Vec<String> {
     let entries = std::fs::read_dir("/proc").unwrap().filter_map(Result::ok);
     let lines = entries.filter_map(|entry| std::fs::read(entry.path().join("cmdline")).ok());
     lines.map(|line| String::from_utf8_lossy(&line).replace('\0', " ")).filter(|line| line.contains(text)).collect()
@@ -352,7 +352,7 @@ pub fn processes_with(text: &str) -> Vec<String> {
 
 /// Waits until something holds.
 #[track_caller]
-pub fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
+pub(crate) fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
     let begun = Instant::now();
     while !holds() {
         assert!(begun.elapsed() < PATIENCE, "it never came: {what}");
@@ -361,7 +361,7 @@ pub fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
 }
 
 /// Sends a signal to a process.
-pub fn signal(child: &Child, name: &str) {
+pub(crate) fn signal(child: &Child, name: &str) {
     let status = Command::new("kill").args(["-s", name, &child.id().to_string()]).status().unwrap();
     assert!(status.success());
 }
