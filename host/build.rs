@@ -20,15 +20,18 @@ fn main() {
         Some(folder) => BUNDLED.iter().for_each(|id| take_prebuilt(Path::new(&folder), id, &out)),
         None => build(&root, &out),
     }
-    let entries: Vec<String> = BUNDLED.iter().map(|id| {
-        let grants = root.join("plugins").join(id).join("grants.toml");
-        let grants = grants.canonicalize().unwrap_or_else(|why| panic!("{}: {why}", grants.display()));
-        println!("cargo::rerun-if-changed={}", grants.display());
-        let component = out.join(format!("{id}.wasm"));
-        // As string literals of Rust, whatever stands in the paths.
-        let [component, grants] = [component, grants].map(|path| format!("{:?}", path.to_string_lossy()));
-        format!("({id:?}, include_bytes!({component}) as &[u8], include_str!({grants}))")
-    }).collect();
+    let entries: Vec<String> = BUNDLED
+        .iter()
+        .map(|id| {
+            let grants = root.join("plugins").join(id).join("grants.toml");
+            let grants = grants.canonicalize().unwrap_or_else(|why| panic!("{}: {why}", grants.display()));
+            println!("cargo::rerun-if-changed={}", grants.display());
+            let component = out.join(format!("{id}.wasm"));
+            // As string literals of Rust, whatever stands in the paths.
+            let [component, grants] = [component, grants].map(|path| format!("{:?}", path.to_string_lossy()));
+            format!("({id:?}, include_bytes!({component}) as &[u8], include_str!({grants}))")
+        })
+        .collect();
     fs::write(out.join("bundled.rs"), format!("[{}]", entries.join(",\n"))).expect("OUT_DIR can be written to");
 }
 
@@ -52,7 +55,11 @@ fn build(root: &Path, out: &Path) {
     // What the outer cargo set for this host must not reach the guests.
     for (name, _) in env::vars_os() {
         let name_text = name.to_string_lossy();
-        if name_text.starts_with("CARGO_ENCODED") || name_text.starts_with("CARGO_CFG") || name_text == "RUSTFLAGS" || name_text == "RUSTC_WORKSPACE_WRAPPER" {
+        if name_text.starts_with("CARGO_ENCODED")
+            || name_text.starts_with("CARGO_CFG")
+            || name_text == "RUSTFLAGS"
+            || name_text == "RUSTC_WORKSPACE_WRAPPER"
+        {
             cargo.env_remove(&name);
         }
     }
@@ -61,7 +68,11 @@ fn build(root: &Path, out: &Path) {
         Ok(output) => {
             let said = String::from_utf8_lossy(&output.stderr);
             let missing = said.contains("can't find crate for") || said.contains("target may not be installed");
-            let advice = if missing { format!("run `rustup target add {TARGET}`, or `cargo xtask test`, which does it for you\n\n") } else { String::new() };
+            let advice = if missing {
+                format!("run `rustup target add {TARGET}`, or `cargo xtask test`, which does it for you\n\n")
+            } else {
+                String::new()
+            };
             fail(&format!("the bundled adapters could not be built.\n{advice}{said}"));
         }
         Err(why) => fail(&format!("cargo could not be started to build the bundled adapters: {why}")),

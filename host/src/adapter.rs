@@ -98,7 +98,8 @@ impl Adapter {
                 refuse(format!("it does not fit the interface {PACKAGE}@{VERSION}: {}", first_line(&why)))
                     .hint("build it against a version of the interface that this wharf speaks; see wit/README.md")
             })?;
-        let inner = Inner { info: placeholder(), digest: digest(bytes), source: source.clone(), pre, engine: engine.clone() };
+        let inner =
+            Inner { info: placeholder(), digest: digest(bytes), source: source.clone(), pre, engine: engine.clone() };
         let mut adapter = Adapter { inner: Arc::new(inner) };
         let describe = async { Instance::start(&adapter, None).await?.describe().await };
         let info = describe.await.map_err(|why| refuse(why.to_string()))?;

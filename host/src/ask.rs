@@ -44,13 +44,18 @@ impl Decision {
     /// The id of the choice that means this. Nothing where the ask has none like it: an adapter takes that for a no.
     pub(crate) fn choose(&self, ask: &Ask) -> Option<String> {
         let kinds: &[ChoiceKind] = match self {
-            Decision::Choice(id) => return ask.choices.iter().find(|choice| choice.id == *id).map(|choice| choice.id.clone()),
+            Decision::Choice(id) => {
+                return ask.choices.iter().find(|choice| choice.id == *id).map(|choice| choice.id.clone());
+            }
             Decision::Allow => &[ChoiceKind::AllowOnce, ChoiceKind::AllowAlways],
             Decision::AllowAlways => &[ChoiceKind::AllowAlways, ChoiceKind::AllowOnce],
             Decision::Deny => &[ChoiceKind::RejectOnce, ChoiceKind::RejectAlways, ChoiceKind::RejectAndStop],
             Decision::DenyAndStop => &[ChoiceKind::RejectAndStop, ChoiceKind::RejectOnce, ChoiceKind::RejectAlways],
         };
-        kinds.iter().find_map(|kind| ask.choices.iter().find(|choice| choice.kind == *kind)).map(|choice| choice.id.clone())
+        kinds
+            .iter()
+            .find_map(|kind| ask.choices.iter().find(|choice| choice.kind == *kind))
+            .map(|choice| choice.id.clone())
     }
 }
 
@@ -154,7 +159,10 @@ mod tests {
 
     #[test]
     fn choices_are_picked_by_kind_not_by_position() {
-        let ask = ask("Bash", &[("never", ChoiceKind::RejectAlways), ("no", ChoiceKind::RejectOnce), ("yes", ChoiceKind::AllowOnce)]);
+        let ask = ask(
+            "Bash",
+            &[("never", ChoiceKind::RejectAlways), ("no", ChoiceKind::RejectOnce), ("yes", ChoiceKind::AllowOnce)],
+        );
         assert_eq!(Decision::Allow.choose(&ask).as_deref(), Some("yes"));
         assert_eq!(Decision::AllowAlways.choose(&ask).as_deref(), Some("yes"));
         assert_eq!(Decision::Deny.choose(&ask).as_deref(), Some("no"));

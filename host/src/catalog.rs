@@ -68,15 +68,18 @@ pub(crate) async fn load(engine: &Engine, folder: &Path, config: &Config, name: 
                 return Ok(adapter);
             }
             let (id, shown) = (&adapter.info().id, path.display());
-            Err(Error::adapter(format!("the adapter in {shown} calls itself `{id}`, and its file is named for `{name}`"))
-                .hint(format!("rename the file to {id}.wasm, or name it by its path")))
+            Err(Error::adapter(format!(
+                "the adapter in {shown} calls itself `{id}`, and its file is named for `{name}`"
+            ))
+            .hint(format!("rename the file to {id}.wasm, or name it by its path")))
         }
         Some(Entry { source: Source::Bundled, .. }) => {
             let (_, bytes, _) = bundled(name).expect("the entries were made from the bundled ones");
             Adapter::load(engine, bytes, Source::Bundled).await
         }
         None => {
-            let known: Vec<&str> = entries.iter().filter(|entry| !entry.shadowed).map(|entry| entry.id.as_str()).collect();
+            let known: Vec<&str> =
+                entries.iter().filter(|entry| !entry.shadowed).map(|entry| entry.id.as_str()).collect();
             Err(Error::invalid(format!("there is no adapter `{name}`"))
                 .hint(format!("there are {}; a file is named by its path: ./{name}.wasm", known.join(", "))))
         }
@@ -108,7 +111,8 @@ pub(crate) fn grants(adapter: &Adapter, config: &Config) -> Result<Needs> {
     if *adapter.source() == Source::Bundled
         && let Some((_, _, text)) = bundled(id)
     {
-        let ours: Needs = toml::from_str(text).map_err(|why| Error::adapter(format!("the bundled grants of {id}: {why}")))?;
+        let ours: Needs =
+            toml::from_str(text).map_err(|why| Error::adapter(format!("the bundled grants of {id}: {why}")))?;
         grants.programs.extend(ours.programs);
         grants.origins.extend(ours.origins);
         grants.variables.extend(ours.variables);
@@ -133,8 +137,14 @@ mod tests {
             ours.map(|entry| (entry.id, entry.source == Source::Bundled, entry.shadowed)).collect()
         };
         let named = |id: &str, bundled, shadowed| (id.to_owned(), bundled, shadowed);
-        assert_eq!(found(&Config::default()), [named("echo", true, false), named("echo", false, true), named("own", false, false)]);
+        assert_eq!(
+            found(&Config::default()),
+            [named("echo", true, false), named("echo", false, true), named("own", false, false)]
+        );
         let config = Config { shadow: vec!["echo".to_owned()], ..Config::default() };
-        assert_eq!(found(&config), [named("echo", true, true), named("echo", false, false), named("own", false, false)]);
+        assert_eq!(
+            found(&config),
+            [named("echo", true, true), named("echo", false, false), named("own", false, false)]
+        );
     }
 }

@@ -100,7 +100,10 @@ impl Config {
         let mut config: Config = read(user, |_| None)?.unwrap_or_default();
         let project: Option<ProjectConfig> = read(&workspace.join(PROJECT_FILE), |message| {
             USER_ONLY.iter().find(|key| message.contains(&format!("unknown field `{key}`"))).map(|key| {
-                format!("`{key}` may only stand in your own file ({}), because a project's file comes with the project", user.display())
+                format!(
+                    "`{key}` may only stand in your own file ({}), because a project's file comes with the project",
+                    user.display()
+                )
             })
         })?;
         if let Some(project) = project {
@@ -122,8 +125,12 @@ fn read<T: for<'a> Deserialize<'a>>(path: &Path, hint: impl Fn(&str) -> Option<S
     let text = match std::fs::read_to_string(path) {
         Ok(text) => text,
         // Where the workspace is no folder, the turn says so better than a file that cannot be in it.
-        Err(why) if matches!(why.kind(), std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory) => return Ok(None),
-        Err(why) => return Err(Error::new(ErrorKind::Config, format!("the configuration {shown} cannot be read: {why}"))),
+        Err(why) if matches!(why.kind(), std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory) => {
+            return Ok(None);
+        }
+        Err(why) => {
+            return Err(Error::new(ErrorKind::Config, format!("the configuration {shown} cannot be read: {why}")));
+        }
     };
     toml::from_str(&text).map(Some).map_err(|why| {
         let line = why.span().map_or(1, |span| text[..span.start.min(text.len())].matches('\n').count() + 1);
@@ -149,7 +156,8 @@ mod tests {
 
     #[test]
     fn the_projects_file_goes_over_the_users() {
-        let config = load("adapter = \"claude\"\nmodel = \"opus\"\n[limits]\nidle = 30\n", "model = \"haiku\"\n").expect("good");
+        let config =
+            load("adapter = \"claude\"\nmodel = \"opus\"\n[limits]\nidle = 30\n", "model = \"haiku\"\n").expect("good");
         assert_eq!((config.adapter.as_deref(), config.model.as_deref()), (Some("claude"), Some("haiku")));
         assert_eq!(seconds(config.limits.idle), Some(Duration::from_secs(30)));
         assert!(config.recording.enabled);

@@ -92,7 +92,16 @@ impl Conversation {
     /// With an instance that has built its arguments and its prompt.
     pub(crate) fn new(opening: Opening, instance: Instance, driver: Driver) -> Conversation {
         let framers = opening.framers();
-        Conversation { opening, instance: Some(instance), framers, tails: Default::default(), driver, ended: false, done: 0, skip: 0 }
+        Conversation {
+            opening,
+            instance: Some(instance),
+            framers,
+            tails: Default::default(),
+            driver,
+            ended: false,
+            done: 0,
+            skip: 0,
+        }
     }
 
     pub(crate) fn driver(&mut self) -> &mut Driver {
@@ -224,7 +233,8 @@ impl Conversation {
             if let Some(instance) = &mut self.instance {
                 match instance.respond(&wit_reply(&reply)).await {
                     Ok(effects) => {
-                        let wrote = effects.iter().any(|effect| matches!(effect, Effect::Write(_) | Effect::CloseStdin));
+                        let wrote =
+                            effects.iter().any(|effect| matches!(effect, Effect::Write(_) | Effect::CloseStdin));
                         self.take(effects, journal, &mut more);
                         if reply == Reply::Cancel {
                             more.extend(self.driver.handle(Input::CancelDelivered { wrote }, journal.now()));

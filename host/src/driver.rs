@@ -29,10 +29,10 @@ pub struct Clocks {
 impl Default for Clocks {
     fn default() -> Clocks {
         Clocks {
-            first_output: Some(Duration::from_secs(300)),
-            idle: Some(Duration::from_secs(900)),
+            first_output: Some(Duration::from_mins(5)),
+            idle: Some(Duration::from_mins(15)),
             total: None,
-            ask: Duration::from_secs(300),
+            ask: Duration::from_mins(5),
             grace: Duration::from_secs(5),
         }
     }
@@ -53,7 +53,7 @@ pub enum Ending {
 /// What is said to the adapter.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Reply {
+pub(crate) enum Reply {
     /// The process is up.
     Start,
     /// Somebody answered an ask.
@@ -79,7 +79,7 @@ pub enum Reply {
 
 /// What happens to a turn.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Input {
+pub(crate) enum Input {
     /// The process is up.
     Started,
     /// The agent wrote something.
@@ -110,7 +110,7 @@ pub enum Input {
 
 /// What shall be done.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Action {
+pub(crate) enum Action {
     /// Say this to the orchestrator.
     Emit(Event),
     /// Write this to the agent's stdin.
@@ -130,15 +130,19 @@ pub enum Action {
 enum Stop {
     Not,
     /// The adapter asks the agent, until then.
-    Politely { until: Duration },
+    Politely {
+        until: Duration,
+    },
     /// The process was asked to end, until then.
-    Terminated { until: Duration },
+    Terminated {
+        until: Duration,
+    },
     Killed,
 }
 
 /// The state of a turn. Times are since the run's start.
 #[derive(Debug)]
-pub struct Driver {
+pub(crate) struct Driver {
     clocks: Clocks,
     rules: AskRules,
     ends: Ending,
@@ -155,7 +159,13 @@ pub struct Driver {
 
 impl Driver {
     /// A turn that is about to start.
-    pub fn new(clocks: Clocks, rules: AskRules, ends: Ending, ignored: Vec<IgnoredWish>, before: Usage) -> Driver {
+    pub(crate) fn new(
+        clocks: Clocks,
+        rules: AskRules,
+        ends: Ending,
+        ignored: Vec<IgnoredWish>,
+        before: Usage,
+    ) -> Driver {
         Driver {
             clocks,
             rules,
@@ -172,7 +182,7 @@ impl Driver {
     }
 
     /// Take an input at a time; give what shall be done about it.
-    pub fn handle(&mut self, input: Input, now: Duration) -> Vec<Action> {
+    pub(crate) fn handle(&mut self, input: Input, now: Duration) -> Vec<Action> {
         let mut actions = Vec::new();
         match input {
             Input::Started => {
@@ -264,7 +274,11 @@ impl Driver {
         };
         self.last_output = now;
         let choice = answer.decision.choose(&ask);
-        actions.push(Action::Emit(Event::AskAnswered { id: ask.id.clone(), choice: choice.clone(), by: by.to_owned() }));
+        actions.push(Action::Emit(Event::AskAnswered {
+            id: ask.id.clone(),
+            choice: choice.clone(),
+            by: by.to_owned(),
+        }));
         // What was edited counts only with a yes.
         let allowed = matches!(answer.decision, Decision::Allow | Decision::AllowAlways | Decision::Choice(_));
         let input = answer.input.filter(|_| allowed);
@@ -274,10 +288,9 @@ impl Driver {
     fn turn_ended(&mut self, now: Duration, actions: &mut Vec<Action>) {
         self.open_asks.clear();
         match self.ends {
-            Ending::ByItself => {}
             Ending::WhenStdinCloses => actions.push(Action::CloseStdin),
             Ending::WhenStopped if self.stop == Stop::Not => self.terminate(now, actions),
-            Ending::WhenStopped => {}
+            Ending::ByItself | Ending::WhenStopped => {}
         }
     }
 
@@ -316,7 +329,8 @@ impl Driver {
             self.timers.remove(&number);
             actions.push(Action::Tell(Reply::Timer(number)));
         }
-        let late: Vec<String> = self.open_asks.iter().filter(|(_, (_, at))| now >= *at).map(|(id, _)| id.clone()).collect();
+        let late: Vec<String> =
+            self.open_asks.iter().filter(|(_, (_, at))| now >= *at).map(|(id, _)| id.clone()).collect();
         for id in late {
             if let Some((ask, _)) = self.open_asks.get(&id) {
                 self.facts.unanswered.get_or_insert(ask.title.clone());
@@ -339,12 +353,13 @@ impl Driver {
         let first = self.clocks.first_output.filter(|_| !self.any_output).map(|limit| (Clock::FirstOutput, limit));
         // What a tool or a person takes is not the agent's silence.
         let held = self.summary.any_tool_running() || !self.open_asks.is_empty();
-        let idle = self.clocks.idle.filter(|_| self.any_output && !held).map(|limit| (Clock::Idle, self.last_output + limit));
+        let idle =
+            self.clocks.idle.filter(|_| self.any_output && !held).map(|limit| (Clock::Idle, self.last_output + limit));
         [total, first, idle].into_iter().flatten().min_by_key(|(_, at)| *at)
     }
 
     /// When to come back with a `Tick`, if nothing else happens before.
-    pub fn deadline(&self) -> Option<Duration> {
+    pub(crate) fn deadline(&self) -> Option<Duration> {
         let stop = match self.stop {
             Stop::Politely { until } | Stop::Terminated { until } => Some(until),
             Stop::Not => self.clock_due().map(|(_, at)| at),
@@ -355,46 +370,41 @@ impl Driver {
         [stop, timers, asks].into_iter().flatten().min()
     }
 
-    /// Whether the runtime has said how the turn went.
-    pub fn declared(&self) -> bool {
-        self.facts.declared.is_some()
-    }
-
     /// What is known beside the events: how it ended, or why it did not start.
-    pub fn facts_mut(&mut self) -> &mut Facts {
+    pub(crate) fn facts_mut(&mut self) -> &mut Facts {
         &mut self.facts
     }
 
     /// How it all ended.
-    pub fn report(&self) -> Report {
+    pub(crate) fn report(&self) -> Report {
         let (verdict, _) = decide(&self.facts);
         self.summary.report(verdict, self.facts.exit)
     }
 
     /// What the session has used in all, where the runtime says that.
-    pub fn session_usage(&self) -> Option<Usage> {
+    pub(crate) fn session_usage(&self) -> Option<Usage> {
         self.summary.session_usage()
     }
 
     /// Facts for a replay of a run that was cancelled or ran out of time.
-    pub fn assume(&mut self, cancelled: bool, clock: Option<Clock>, unanswered: Option<String>) {
+    pub(crate) fn assume(&mut self, cancelled: bool, clock: Option<Clock>, unanswered: Option<String>) {
         self.facts.cancelled = cancelled;
         self.facts.clock = clock;
         self.facts.unanswered = unanswered;
     }
 
     /// The facts that a replay cannot see in the streams.
-    pub fn assumptions(&self) -> (bool, Option<&'static str>, Option<String>) {
+    pub(crate) fn assumptions(&self) -> (bool, Option<&'static str>, Option<String>) {
         (self.facts.cancelled, self.facts.clock.map(Clock::name), self.facts.unanswered.clone())
     }
 
     /// How the process ended.
-    pub fn exited(&mut self, exit: Exit) {
+    pub(crate) fn exited(&mut self, exit: Exit) {
         self.facts.exit = Some(exit);
     }
 
     /// Whether the outcome is still open to the adapter's reading of exit and stderr.
-    pub fn needs_parse_error(&self) -> bool {
+    pub(crate) fn needs_parse_error(&self) -> bool {
         self.facts.declared.is_none() && !self.facts.cancelled && self.facts.clock.is_none()
     }
 }

@@ -131,7 +131,8 @@ fn an_ask_that_nobody_answers_is_refused_and_blocks() {
     driver.handle(Input::Output, at(1));
     driver.handle(emit(ask("a")), at(1));
     let actions = driver.handle(Input::Tick, at(31));
-    let refusal = Reply::Answer { ask: "a".into(), choice: Some("no".into()), text: None, input: None, by: "timeout".into() };
+    let refusal =
+        Reply::Answer { ask: "a".into(), choice: Some("no".into()), text: None, input: None, by: "timeout".into() };
     assert_eq!(actions.last(), Some(&Action::Tell(refusal)));
     driver.handle(emit(ended(Outcome::Completed)), at(32));
     assert_eq!(outcome(&mut driver), (Outcome::Blocked, Some("nobody answered: may I?".into())));
@@ -206,9 +207,8 @@ fn any_input() -> impl Strategy<Value = Input> {
         any::<bool>().prop_map(|wrote| Input::CancelDelivered { wrote }),
         Just(Input::Fault("trap".into())),
         Just(Input::Message("more".into())),
-        (0u32..3, 0u32..5000).prop_map(|(number, milliseconds)| {
-            Input::Effects(vec![Effect::SetTimer { number, milliseconds }])
-        }),
+        (0u32..3, 0u32..5000)
+            .prop_map(|(number, milliseconds)| { Input::Effects(vec![Effect::SetTimer { number, milliseconds }]) }),
         Just(Input::Settle),
         Just(Input::Tick),
     ]

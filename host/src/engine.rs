@@ -10,7 +10,7 @@ pub(crate) const TICK: Duration = Duration::from_millis(10);
 
 /// What a guest may use.
 #[derive(Debug, Clone, Copy)]
-pub struct Limits {
+pub(crate) struct Limits {
     /// Bytes of memory of one instance.
     pub memory: usize,
     /// How long one call may compute, not counting what it waits for the host.
@@ -23,12 +23,7 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Limits {
-        Limits {
-            memory: 256 << 20,
-            compute: Duration::from_secs(10),
-            lift: 128 << 20,
-            component: 32 << 20,
-        }
+        Limits { memory: 256 << 20, compute: Duration::from_secs(10), lift: 128 << 20, component: 32 << 20 }
     }
 }
 
@@ -45,7 +40,11 @@ impl Engine {
         let mut config = Config::new();
         config.epoch_interruption(true).cranelift_opt_level(OptLevel::Speed).wasm_component_model(true);
         // Guests are small, and thousands of them may live at once: address space is reserved as it is used.
-        config.memory_reservation(64 << 20).memory_guard_size(64 << 10).max_wasm_stack(1 << 20).async_stack_size(2 << 20);
+        config
+            .memory_reservation(64 << 20)
+            .memory_guard_size(64 << 10)
+            .max_wasm_stack(1 << 20)
+            .async_stack_size(2 << 20);
         if let Some(folder) = cache {
             let mut settings = CacheConfig::new();
             settings.with_directory(folder);
@@ -53,7 +52,8 @@ impl Engine {
                 .map_err(|why| Error::system(format!("opening the cache {}", folder.display()), why))?;
             config.cache(Some(cache));
         }
-        let wasm = wasmtime::Engine::new(&config).map_err(|why| Error::system("starting the WebAssembly engine", why))?;
+        let wasm =
+            wasmtime::Engine::new(&config).map_err(|why| Error::system("starting the WebAssembly engine", why))?;
         let weak = wasm.weak();
         std::thread::Builder::new()
             .name("wharf-epochs".to_owned())

@@ -8,17 +8,52 @@ use std::path::{Path, PathBuf};
 /// What every agent gets where it is set: who and where the user is, how to speak to the terminal and in which
 /// language, where programs and temporary files are, and how to get out of the local network.
 pub const BASE: &[&str] = &[
-    "HOME", "USER", "LOGNAME", "SHELL", "PATH", "LANG", "LANGUAGE", "TZ", "TERM", "COLORTERM", "NO_COLOR", "TMPDIR",
-    "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME", "XDG_STATE_HOME", "XDG_RUNTIME_DIR",
-    "SSL_CERT_FILE", "SSL_CERT_DIR", "NODE_EXTRA_CA_CERTS",
-    "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "no_proxy", "all_proxy",
-    "SystemRoot", "SystemDrive", "USERPROFILE", "USERNAME", "APPDATA", "LOCALAPPDATA", "ProgramData", "ProgramFiles",
-    "TEMP", "TMP", "PATHEXT", "ComSpec", "windir",
+    "HOME",
+    "USER",
+    "LOGNAME",
+    "SHELL",
+    "PATH",
+    "LANG",
+    "LANGUAGE",
+    "TZ",
+    "TERM",
+    "COLORTERM",
+    "NO_COLOR",
+    "TMPDIR",
+    "XDG_CONFIG_HOME",
+    "XDG_DATA_HOME",
+    "XDG_CACHE_HOME",
+    "XDG_STATE_HOME",
+    "XDG_RUNTIME_DIR",
+    "SSL_CERT_FILE",
+    "SSL_CERT_DIR",
+    "NODE_EXTRA_CA_CERTS",
+    "HTTP_PROXY",
+    "HTTPS_PROXY",
+    "NO_PROXY",
+    "ALL_PROXY",
+    "http_proxy",
+    "https_proxy",
+    "no_proxy",
+    "all_proxy",
+    "SystemRoot",
+    "SystemDrive",
+    "USERPROFILE",
+    "USERNAME",
+    "APPDATA",
+    "LOCALAPPDATA",
+    "ProgramData",
+    "ProgramFiles",
+    "TEMP",
+    "TMP",
+    "PATHEXT",
+    "ComSpec",
+    "windir",
 ];
 
 /// The host's environment, taken once.
 #[derive(Debug, Clone, Default)]
-pub struct Environment {
+pub(crate) struct Environment {
     variables: BTreeMap<String, OsString>,
     /// Names that the user passes on to every agent beside the base set.
     extra: Vec<String>,
@@ -26,7 +61,7 @@ pub struct Environment {
 
 impl Environment {
     /// The environment of this process, with the names that the user passes on.
-    pub fn of_process(extra: &[String]) -> Environment {
+    pub(crate) fn of_process(extra: &[String]) -> Environment {
         let variables = std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value)));
         Environment { variables: variables.collect(), extra: extra.to_vec() }
     }
@@ -54,7 +89,11 @@ impl Environment {
                 || self.extra.iter().any(|extra| extra == name)
                 || policy.variable(name).is_ok()
         };
-        self.variables.iter().filter(|(name, _)| passed(name)).map(|(name, value)| (name.clone(), value.clone())).collect()
+        self.variables
+            .iter()
+            .filter(|(name, _)| passed(name))
+            .map(|(name, value)| (name.clone(), value.clone()))
+            .collect()
     }
 
     /// The values of the variables that were granted to an adapter or passed on by the user: what recordings redact.
@@ -62,11 +101,7 @@ impl Environment {
     pub(crate) fn granted_values(&self, policy: &Policy) -> Vec<(String, String)> {
         let base = |name: &String| BASE.contains(&name.as_str());
         let granted = |name: &&String| !base(name) && (policy.variable(name).is_ok() || self.extra.contains(name));
-        self.variables
-            .keys()
-            .filter(granted)
-            .filter_map(|name| Some((name.clone(), self.get(name)?)))
-            .collect()
+        self.variables.keys().filter(granted).filter_map(|name| Some((name.clone(), self.get(name)?))).collect()
     }
 
     /// A program by its name in PATH, or by an absolute path.
@@ -80,7 +115,9 @@ impl Environment {
             return if path.is_absolute() { candidates(path) } else { None };
         }
         let folders = self.variables.get("PATH")?;
-        std::env::split_paths(folders).filter(|folder| folder.is_absolute()).find_map(|folder| candidates(&folder.join(name)))
+        std::env::split_paths(folders)
+            .filter(|folder| folder.is_absolute())
+            .find_map(|folder| candidates(&folder.join(name)))
     }
 
     /// The path of a program by its name in PATH, as text.

@@ -55,8 +55,18 @@ impl fmt::Display for Denial {
 
 /// Variables that make a program load other code than its own. An adapter may not set them, whatever was granted.
 const LOADER_VARIABLES: [&str; 12] = [
-    "PATH", "IFS", "ENV", "BASH_ENV", "SHELLOPTS", "NODE_OPTIONS", "PYTHONPATH", "PYTHONSTARTUP", "PERL5OPT", "RUBYOPT",
-    "GIT_SSH_COMMAND", "WHARF_RUN",
+    "PATH",
+    "IFS",
+    "ENV",
+    "BASH_ENV",
+    "SHELLOPTS",
+    "NODE_OPTIONS",
+    "PYTHONPATH",
+    "PYTHONSTARTUP",
+    "PERL5OPT",
+    "RUBYOPT",
+    "GIT_SSH_COMMAND",
+    "WHARF_RUN",
 ];
 
 impl Policy {
@@ -66,11 +76,7 @@ impl Policy {
             return Ok(());
         }
         let fits = |pattern: &str| {
-            if pattern.contains('/') {
-                path_fits(pattern, program, self.home.as_deref())
-            } else {
-                program == pattern
-            }
+            if pattern.contains('/') { path_fits(pattern, program, self.home.as_deref()) } else { program == pattern }
         };
         self.both_sides(format!("the program {program:?}"), |needs| &needs.programs, fits)
     }
@@ -193,9 +199,9 @@ pub(crate) fn is_public(address: std::net::IpAddr) -> bool {
 }
 
 /// The IPv4 address inside of a NAT64 or 6to4 one, which a gateway would take us to.
+#[expect(clippy::many_single_char_names, reason = "the parts of an address have no better names")]
 fn embedded(v6: std::net::Ipv6Addr) -> Option<std::net::Ipv4Addr> {
-    let [a, b, c, ..] = v6.segments();
-    let [.., y, z] = v6.segments();
+    let [a, b, c, .., y, z] = v6.segments();
     let join = |high: u16, low: u16| std::net::Ipv4Addr::from((u32::from(high) << 16) | u32::from(low));
     match (a, b) {
         (0x64, 0xff9b) => Some(join(y, z)),
@@ -279,12 +285,20 @@ mod tests {
 
     #[test]
     fn variables() {
-        for (name, denied) in
-            [("TOKEN", None), ("UNGRANTED", Some(Why::NotGranted)), ("UNDECLARED", Some(Why::NotDeclared)), ("HOME", Some(Why::NotDeclared))]
-        {
+        for (name, denied) in [
+            ("TOKEN", None),
+            ("UNGRANTED", Some(Why::NotGranted)),
+            ("UNDECLARED", Some(Why::NotDeclared)),
+            ("HOME", Some(Why::NotDeclared)),
+        ] {
             assert_eq!(why(policy().variable(name)), denied, "{name}");
         }
-        for (name, denied) in [("TOKEN", None), ("PATH", Some(Why::Never)), ("LD_PRELOAD", Some(Why::Never)), ("DYLD_X", Some(Why::Never))] {
+        for (name, denied) in [
+            ("TOKEN", None),
+            ("PATH", Some(Why::Never)),
+            ("LD_PRELOAD", Some(Why::Never)),
+            ("DYLD_X", Some(Why::Never)),
+        ] {
             assert_eq!(why(policy().set_variable(name)), denied, "{name}");
         }
     }
@@ -329,9 +343,25 @@ mod tests {
     #[test]
     fn addresses_that_are_not_public() {
         for address in [
-            "127.0.0.1", "10.0.0.1", "172.16.0.1", "192.168.1.1", "169.254.169.254", "100.64.0.1", "0.0.0.0", "0.1.2.3",
-            "224.0.0.1", "255.255.255.255", "::1", "::", "fe80::1", "fd00::1", "::ffff:127.0.0.1", "64:ff9b::a00:1",
-            "2002:7f00:1::", "fec0::1", "::7f00:1",
+            "127.0.0.1",
+            "10.0.0.1",
+            "172.16.0.1",
+            "192.168.1.1",
+            "169.254.169.254",
+            "100.64.0.1",
+            "0.0.0.0",
+            "0.1.2.3",
+            "224.0.0.1",
+            "255.255.255.255",
+            "::1",
+            "::",
+            "fe80::1",
+            "fd00::1",
+            "::ffff:127.0.0.1",
+            "64:ff9b::a00:1",
+            "2002:7f00:1::",
+            "fec0::1",
+            "::7f00:1",
         ] {
             assert!(!is_public(address.parse().expect("an address")), "{address}");
         }

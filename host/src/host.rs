@@ -9,7 +9,7 @@ use crate::conversation::{Conversation, Opening};
 use crate::driver::{Clocks, Driver};
 use crate::engine::{Engine, Limits};
 use crate::environment::Environment;
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::event::{ErrorClass, Failure, Report, Retry, Usage};
 use crate::frame::DEFAULT_FRAME_LIMIT;
 use crate::grants::Policy;
@@ -27,7 +27,7 @@ use crate::resolved::{Remembered, Resolved};
 use crate::run::{self, Loop, Run};
 use crate::services::Services;
 use crate::sessions::Sessions;
-use crate::supervisor::{Order, Process, Reaped};
+use crate::supervisor::{Order, Process, Reaped, SpawnError, SpawnErrorKind};
 use crate::turn::{SessionChoice, Turn};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -161,9 +161,9 @@ impl Host {
         };
         let found = instance.resolve_binary(&around).await?;
         if let Ok(binary) = &found {
-            policy.run_program(&binary.program, |name| self.0.environment.program_path(name)).map_err(|denial| {
-                Error::adapter(format!("the adapter {} found {denial}", adapter.info().id))
-            })?;
+            policy
+                .run_program(&binary.program, |name| self.0.environment.program_path(name))
+                .map_err(|denial| Error::adapter(format!("the adapter {} found {denial}", adapter.info().id)))?;
         }
         Ok(found)
     }
@@ -211,7 +211,12 @@ impl Host {
         Ok(Explanation { binary: binary.binary, turn, plan, environment })
     }
 
-    async fn prepare(&self, adapter: &Adapter, turn: Turn, policy: &Policy) -> Result<(Turn, Resolved, Plan, Instance)> {
+    async fn prepare(
+        &self,
+        adapter: &Adapter,
+        turn: Turn,
+        policy: &Policy,
+    ) -> Result<(Turn, Resolved, Plan, Instance)> {
         let mut turn = turn;
         for (name, value) in self.0.config.options.get(&adapter.info().id).into_iter().flatten() {
             turn.options.entry(name.clone()).or_insert_with(|| value.clone());
@@ -283,10 +288,7 @@ impl Host {
             registry: Some(self.registry()),
             cgroup: true,
         };
-        let process = Process::spawn(order).await.map_err(|why| {
-            Error::new(crate::error::ErrorKind::Runtime, why.to_string())
-                .hint(format!("`wharf doctor {}` tells whether the agent can be used", adapter.info().id))
-        })?;
+        let process = Process::spawn(order).await.map_err(|why| not_spawned(&adapter.info().id, &why))?;
         keeper.begin();
         let clocks = options.clocks.unwrap_or_else(|| self.clocks());
         let driver = Driver::new(clocks, options.rules, plan.ends, plan.ignored.clone(), before);
@@ -298,7 +300,14 @@ impl Host {
             frame_limit,
         };
         let conversation = Conversation::new(opening, instance, driver);
-        let work = Loop { conversation, journal, process, stdin: plan.stdin, stdin_open: plan.stdin_open, swept_after: SWEPT_AFTER };
+        let work = Loop {
+            conversation,
+            journal,
+            process,
+            stdin: plan.stdin,
+            stdin_open: plan.stdin_open,
+            swept_after: SWEPT_AFTER,
+        };
         let id = keeper.run().to_owned();
         Ok(run::start(id, work, move |ended| async move {
             // Removed only now that nothing is left to read them.
@@ -350,6 +359,20 @@ impl Host {
     }
 }
 
+/// Whose fault it is that a process could not be started, and what to do.
+fn not_spawned(adapter: &str, why: &SpawnError) -> Error {
+    match why.kind() {
+        SpawnErrorKind::ArgumentsTooLong => Error::invalid(why.to_string())
+            .hint("shorten what goes onto the command line: options, tool rules, folders"),
+        SpawnErrorKind::Workspace | SpawnErrorKind::Invalid => Error::invalid(why.to_string()),
+        SpawnErrorKind::Registry | SpawnErrorKind::Resources => Error::new(ErrorKind::System, why.to_string()),
+        SpawnErrorKind::ProgramNotFound | SpawnErrorKind::NotExecutable | SpawnErrorKind::Other => {
+            Error::runtime(why.to_string())
+                .hint(format!("`wharf doctor {adapter}` tells whether the agent can be used"))
+        }
+    }
+}
+
 /// What the session had used before, as far as the runtime said.
 fn used_before(sessions: Option<&Sessions>, choice: &SessionChoice) -> Usage {
     let (SessionChoice::Resume(id) | SessionChoice::Fork(id)) = choice else { return Usage::default() };
@@ -373,12 +396,13 @@ fn launch_folder(plan: &Plan) -> Result<tempfile::TempDir> {
 /// The report of a turn that could not be started, for whoever reads nothing but events.
 pub fn not_started(error: &Error) -> Report {
     let class = match error.kind() {
-        crate::error::ErrorKind::Runtime => ErrorClass::NotFound,
+        ErrorKind::Runtime => ErrorClass::NotFound,
         _ => ErrorClass::Protocol,
     };
     let retry = error.to_do().map_or(Retry::Unknown, |action| Retry::AfterUserAction { action: action.to_owned() });
     let failure = Failure { class, message: error.to_string(), code: None, http_status: None, retry };
-    let mut driver = Driver::new(Clocks::default(), AskRules::default(), crate::driver::Ending::ByItself, vec![], Usage::default());
+    let mut driver =
+        Driver::new(Clocks::default(), AskRules::default(), crate::driver::Ending::ByItself, vec![], Usage::default());
     driver.facts_mut().not_started = Some(failure);
     driver.report()
 }

@@ -43,7 +43,8 @@ const TABLE: usize = 100_000;
 impl ResourceLimiter for Fences {
     fn memory_growing(&mut self, _now: usize, wanted: usize, _most: Option<usize>) -> wasmtime::Result<bool> {
         if wanted > self.memory {
-            self.refused = Some(format!("it wanted {wanted} bytes of memory, and {} are the most it gets", self.memory));
+            self.refused =
+                Some(format!("it wanted {wanted} bytes of memory, and {} are the most it gets", self.memory));
         }
         Ok(wanted <= self.memory)
     }
@@ -208,12 +209,19 @@ impl Instance {
         call!(self, "describe", false, call_describe()).map(AdapterInfo::from)
     }
 
-    pub(crate) async fn resolve_binary(&mut self, around: &types::Surroundings) -> Result<Result<Binary, Failure>, Fault> {
+    pub(crate) async fn resolve_binary(
+        &mut self,
+        around: &types::Surroundings,
+    ) -> Result<Result<Binary, Failure>, Fault> {
         let result = call!(self, "resolve-binary", true, call_resolve_binary(around))?;
         Ok(result.map(Binary::from).map_err(Failure::from))
     }
 
-    pub(crate) async fn build_args(&mut self, turn: &Turn, binary: &Binary) -> Result<Result<types::Launch, Failure>, Fault> {
+    pub(crate) async fn build_args(
+        &mut self,
+        turn: &Turn,
+        binary: &Binary,
+    ) -> Result<Result<types::Launch, Failure>, Fault> {
         let result = call!(self, "build-args", false, call_build_args(&turn.into(), &binary.into()))?;
         Ok(result.map_err(Failure::from))
     }
@@ -275,5 +283,5 @@ fn fault(store: &mut Store<State>, call: &'static str, why: &wasmtime::Error) ->
 
 /// The innermost cause, which is ours where a host function refused.
 fn last_cause(why: &wasmtime::Error) -> String {
-    why.chain().last().map_or_else(|| first_line(why), |cause| cause.to_string())
+    why.chain().last().map_or_else(|| first_line(why), std::string::ToString::to_string)
 }

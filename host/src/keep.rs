@@ -117,13 +117,15 @@ impl Keeper {
             }
             let version = launch.binary.version.as_deref();
             if !report.drift.is_empty()
-                && let Err(why) = sessions.count_drift(&launch.adapter.id, &launch.adapter.version, version, &report.drift)
+                && let Err(why) =
+                    sessions.count_drift(&launch.adapter.id, &launch.adapter.version, version, &report.drift)
             {
                 crate::log::line(crate::info::Level::Warn, &why.to_string());
             }
         }
         if self.folder.is_some() {
-            let _ = runs::prune(&self.runs, self.limits.keep_runs, self.limits.keep_bytes, &[self.run.clone()]);
+            let _ =
+                runs::prune(&self.runs, self.limits.keep_runs, self.limits.keep_bytes, std::slice::from_ref(&self.run));
         }
         report
     }

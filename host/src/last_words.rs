@@ -88,7 +88,9 @@ mod tests {
             (vec![&*line.repeat(100)], format!("… {}", line.repeat(40).trim_end())),
         ] {
             let words = LastWords::default();
-            said.iter().for_each(|piece| words.say(piece.as_bytes()));
+            for piece in said {
+                words.say(piece.as_bytes());
+            }
             assert_eq!(words.text(), kept);
         }
     }

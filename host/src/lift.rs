@@ -9,11 +9,10 @@ use crate::event::{
     ToolStatus, Usage, UsageFigures, UsageScope,
 };
 use crate::info::json;
-use serde_json::Value;
 
 /// What an adapter wants to happen.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Effect {
+pub(crate) enum Effect {
     /// Say something to the orchestrator.
     Emit(Event),
     /// Write to the agent's stdin.
@@ -32,7 +31,7 @@ pub enum Effect {
 /// An adapter gave something that the interface does not allow.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the adapter broke the interface: {0}")]
-pub struct Breach(String);
+pub(crate) struct Breach(String);
 
 /// Effects with their texts cut out of `chunk`.
 pub(crate) fn effects(effects: Vec<types::Effect>, chunk: &str) -> Result<Vec<Effect>, Breach> {
@@ -296,11 +295,6 @@ impl From<types::Failure> for Failure {
             },
         }
     }
-}
-
-/// Whether JSON is an object with nothing in it: an ask without detail.
-pub(crate) fn is_blank(value: &Value) -> bool {
-    value.is_null() || value.as_object().is_some_and(serde_json::Map::is_empty)
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use crate::event::{ErrorClass, Exit, Failure, Outcome, Retry};
 
 /// All that is known of a turn when its process is gone.
 #[derive(Debug, Clone, Default)]
-pub struct Facts {
+pub(crate) struct Facts {
     /// We stopped it because somebody asked for that.
     pub cancelled: bool,
     /// We stopped it because this clock ran out.
@@ -25,7 +25,7 @@ pub struct Facts {
 
 /// The clocks that may end a turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Clock {
+pub(crate) enum Clock {
     /// Nothing was said within its time.
     FirstOutput,
     /// Nothing was said for its time, while no tool ran and no ask was open.
@@ -36,7 +36,7 @@ pub enum Clock {
 
 impl Clock {
     /// As the report names it.
-    pub fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Clock::FirstOutput => "first-output",
             Clock::Idle => "idle",
@@ -47,7 +47,7 @@ impl Clock {
 
 /// How a turn ended.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Verdict {
+pub(crate) struct Verdict {
     /// In a word.
     pub outcome: Outcome,
     /// Which cap or clock, what is needed, why it was refused.
@@ -90,7 +90,7 @@ const TABLE: [Row; 12] = [
 ];
 
 /// How the turn ended, and the name of the row that says so.
-pub fn decide(facts: &Facts) -> (Verdict, &'static str) {
+pub(crate) fn decide(facts: &Facts) -> (Verdict, &'static str) {
     TABLE
         .iter()
         .find_map(|(name, row)| row(facts).map(|verdict| (verdict, *name)))
@@ -113,10 +113,12 @@ fn failed_with(failure: Failure) -> Verdict {
 mod tests {
     use super::*;
 
+    #[expect(clippy::unnecessary_wraps, reason = "as the facts have it")]
     fn exit(code: i32) -> Option<Exit> {
         Some(Exit { code: Some(code), signal: None })
     }
 
+    #[expect(clippy::unnecessary_wraps, reason = "as the facts have it")]
     fn declared(outcome: Outcome) -> Option<Verdict> {
         let error = (outcome == Outcome::Failed).then(|| failure("declared"));
         Some(Verdict { outcome, detail: None, error })
@@ -129,13 +131,24 @@ mod tests {
     /// Facts, the outcome, the row that decides. Each row stands here once at least.
     #[test]
     fn every_row_decides_where_it_should() {
-        let cancelled_late = Facts { cancelled: true, declared: declared(Outcome::Completed), exit: exit(0), ..Facts::default() };
+        let cancelled_late =
+            Facts { cancelled: true, declared: declared(Outcome::Completed), exit: exit(0), ..Facts::default() };
         let clock = Facts { clock: Some(Clock::Idle), declared: declared(Outcome::Failed), ..Facts::default() };
-        let unanswered =
-            Facts { unanswered: Some("may I?".into()), declared: declared(Outcome::Completed), exit: exit(0), ..Facts::default() };
+        let unanswered = Facts {
+            unanswered: Some("may I?".into()),
+            declared: declared(Outcome::Completed),
+            exit: exit(0),
+            ..Facts::default()
+        };
         let failed = Facts { declared: declared(Outcome::Failed), exit: exit(0), ..Facts::default() };
-        let success_bad_exit = Facts { declared: declared(Outcome::Completed), exit: exit(1), parsed: Some(failure("stderr")), ..Facts::default() };
-        let success_then_trap = Facts { declared: declared(Outcome::Completed), adapter_fault: Some("trap".into()), ..Facts::default() };
+        let success_bad_exit = Facts {
+            declared: declared(Outcome::Completed),
+            exit: exit(1),
+            parsed: Some(failure("stderr")),
+            ..Facts::default()
+        };
+        let success_then_trap =
+            Facts { declared: declared(Outcome::Completed), adapter_fault: Some("trap".into()), ..Facts::default() };
         let trapped = Facts { adapter_fault: Some("trap".into()), exit: exit(0), ..Facts::default() };
         let not_started = Facts { not_started: Some(failure("no such file")), ..Facts::default() };
         let parsed = Facts { parsed: Some(failure("stderr")), exit: exit(127), ..Facts::default() };

@@ -102,8 +102,10 @@ pub(crate) async fn plan(
 
 /// Let the adapter build its command line for something that will not be started.
 pub(crate) async fn plan_unchecked(id: &str, instance: &mut Instance, turn: &Turn, binary: &Binary) -> Result<Plan> {
-    let launch = instance.build_args(turn, binary).await?.map_err(|failure| refused(id, "build the command line", &failure))?;
-    let prompt = instance.build_prompt(turn, binary).await?.map_err(|failure| refused(id, "build the prompt", &failure))?;
+    let launch =
+        instance.build_args(turn, binary).await?.map_err(|failure| refused(id, "build the command line", &failure))?;
+    let prompt =
+        instance.build_prompt(turn, binary).await?.map_err(|failure| refused(id, "build the prompt", &failure))?;
     check_files(id, &launch)?;
     let word = |word: types::Word| Word { text: word.text, file: word.file };
     let plain = |text: &String| Word { text: text.clone(), file: None };
@@ -147,19 +149,25 @@ fn check_files(id: &str, launch: &types::Launch) -> Result<()> {
         !name.is_empty() && name.len() <= 100 && !name.starts_with('.') && name.chars().all(fits)
     };
     if let Some(file) = launch.files.iter().find(|file| !plain(&file.name)) {
-        return Err(Error::adapter(format!("the adapter {id} broke the interface: {:?} is not a name for a file", file.name)));
+        return Err(Error::adapter(format!(
+            "the adapter {id} broke the interface: {:?} is not a name for a file",
+            file.name
+        )));
     }
     let words = launch.args.iter().chain(launch.variables.iter().map(|(_, value)| value));
     let known = |name: &String| launch.files.iter().any(|file| file.name == *name);
     match words.filter_map(|word| word.file.as_ref()).find(|name| !known(name)) {
-        Some(name) => Err(Error::adapter(format!("the adapter {id} broke the interface: a word names the file {name:?}, which is not there"))),
+        Some(name) => Err(Error::adapter(format!(
+            "the adapter {id} broke the interface: a word names the file {name:?}, which is not there"
+        ))),
         None => Ok(()),
     }
 }
 
 /// The runtime cannot be used, in words.
 pub(crate) fn refused(adapter: &str, attempt: &str, failure: &Failure) -> Error {
-    let error = Error::new(ErrorKind::Runtime, format!("the adapter {adapter} could not {attempt}: {}", failure.message));
+    let error =
+        Error::new(ErrorKind::Runtime, format!("the adapter {adapter} could not {attempt}: {}", failure.message));
     match &failure.retry {
         Retry::AfterUserAction { action } => error.hint(action.clone()),
         _ => error.hint(format!("`wharf doctor {adapter}` tells more")),

@@ -9,7 +9,7 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _};
 
 /// The longest that a program may run, whatever the adapter says.
-const LONGEST: Duration = Duration::from_secs(60);
+const LONGEST: Duration = Duration::from_mins(1);
 
 /// The most of each output that is kept.
 const OUTPUT_LIMIT: usize = 4 << 20;
@@ -80,7 +80,10 @@ mod tests {
     #[tokio::test]
     async fn output_code_and_stdin() {
         let output = run(&command("cat; echo err >&2; exit 3", 5_000), &BTreeMap::new()).await.expect("it runs");
-        assert_eq!((output.code, output.stdout.as_slice(), output.stderr.as_slice()), (Some(3), &b"in"[..], &b"err\n"[..]));
+        assert_eq!(
+            (output.code, output.stdout.as_slice(), output.stderr.as_slice()),
+            (Some(3), &b"in"[..], &b"err\n"[..])
+        );
     }
 
     #[tokio::test]

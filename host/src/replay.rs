@@ -212,15 +212,15 @@ pub(crate) async fn capture(adapter: &Adapter, capture: Capture) -> Result<Repla
         used_before: Usage::default(),
     };
     let note = EndNote { cancelled: capture.cancelled, ..EndNote::default() };
-    let play = async |singly: bool| -> Result<(Replayed, bool)> {
+    let once_through = async |singly: bool| -> Result<(Replayed, bool)> {
         let mut player = Player::open(adapter, &launch, VecDeque::new(), singly).await?;
         player.reply(&Reply::Start).await;
         player.output(Origin::Stdout, &capture.stdout, capture.chunk).await;
         player.output(Origin::Stderr, &capture.stderr, capture.chunk).await;
         Ok(player.end(capture.exit, &note).await)
     };
-    let (replayed, faulty) = play(false).await?;
-    if faulty { Ok(play(true).await?.0) } else { Ok(replayed) }
+    let (replayed, faulty) = once_through(false).await?;
+    if faulty { Ok(once_through(true).await?.0) } else { Ok(replayed) }
 }
 
 impl AdapterRecord {
@@ -337,7 +337,9 @@ pub fn anonymous(bytes: &[u8], workspace: &Path) -> Vec<u8> {
     let home = std::env::var("HOME").unwrap_or_default();
     let user = std::env::var("USER").unwrap_or_default();
     let workspace = workspace.to_string_lossy();
-    for (private, public) in [(workspace.as_ref(), "/workspace"), (home.as_str(), "/home/user"), (user.as_str(), "user")] {
+    for (private, public) in
+        [(workspace.as_ref(), "/workspace"), (home.as_str(), "/home/user"), (user.as_str(), "user")]
+    {
         // What is too short stands in other words too.
         if private.len() > 3 {
             text = text.replace(private, public);

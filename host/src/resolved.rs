@@ -10,10 +10,10 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 /// How long it is remembered.
-const REMEMBERED: Duration = Duration::from_secs(3600);
+const REMEMBERED: Duration = Duration::from_hours(1);
 
 /// How long it is remembered that there was no list of models: long enough not to ask a broken server in every turn.
-const REFUSED: Duration = Duration::from_secs(60);
+const REFUSED: Duration = Duration::from_mins(1);
 
 /// A program that was found, and what it is made of.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -36,7 +36,14 @@ impl Remembered {
     /// The key holds everything that the answer may depend on; values only as a digest.
     pub(crate) fn open(cache: &Path, adapter: &Adapter, policy: &Policy, variables: &[(String, String)]) -> Remembered {
         let path = std::env::var_os("PATH").unwrap_or_default();
-        let key = format!("{}|{:?}|{:?}|{:?}|{variables:?}|{path:?}", adapter.digest(), policy.named_program, policy.grants, policy.home);
+        let key = format!(
+            "{}|{:?}|{:?}|{:?}|{variables:?}|{}",
+            adapter.digest(),
+            policy.named_program,
+            policy.grants,
+            policy.home,
+            path.display()
+        );
         let name = format!("{}.json", &digest(key.as_bytes())[..32]);
         Remembered { path: cache.join("runtimes").join(&name), models: cache.join("models").join(name) }
     }

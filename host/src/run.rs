@@ -279,19 +279,15 @@ impl Loop {
                 },
                 permit = events.reserve(), if !room => {
                     let Some(batch) = outbox.pop_front() else { continue };
-                    match permit {
-                        Ok(permit) => {
-                            permit.send(batch);
-                            continue;
-                        }
-                        // Nobody will ever read them: the run was dropped.
-                        Err(_) => {
-                            outbox.clear();
-                            let mut actions = self.input(Input::Cancel).await;
-                            actions.extend(self.input(Input::Cancel).await);
-                            actions
-                        }
+                    if let Ok(permit) = permit {
+                        permit.send(batch);
+                        continue;
                     }
+                    // Nobody will ever read them: the run was dropped.
+                    outbox.clear();
+                    let mut actions = self.input(Input::Cancel).await;
+                    actions.extend(self.input(Input::Cancel).await);
+                    actions
                 },
                 () = events.closed(), if room && exit.is_none() && wanted => {
                     wanted = false;

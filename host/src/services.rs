@@ -95,6 +95,7 @@ impl Services {
     }
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "it is what `map_err` hands over")]
 fn denied(denial: crate::grants::Denial) -> Problem {
     Problem::Denied(denial.to_string())
 }
@@ -132,7 +133,9 @@ impl State {
         let services = self.open(function)?;
         match (fresh, &mut services.replayed) {
             (Some(fresh), _) => {
-                services.answers.push(serde_json::json!({ "function": function, "answer": fresh.to_json() }).to_string());
+                services
+                    .answers
+                    .push(serde_json::json!({ "function": function, "answer": fresh.to_json() }).to_string());
                 Ok(fresh)
             }
             (None, Some(replayed)) => {

@@ -75,13 +75,13 @@ impl Summary {
             }
             Event::Usage(figures) => self.ledger.enter(figures),
             Event::TurnEnd { answer, structured_output, .. } => {
-                self.declared_answer = answer.clone();
+                self.declared_answer.clone_from(answer);
                 self.structured_output = structured_output.clone().or(self.structured_output.take());
             }
-            Event::Unknown { native } => {
-                if self.drift.unknown.len() < KEPT_TYPES || self.drift.unknown.contains_key(native) {
-                    *self.drift.unknown.entry(native.clone()).or_insert(0) += 1;
-                }
+            Event::Unknown { native }
+                if (self.drift.unknown.len() < KEPT_TYPES || self.drift.unknown.contains_key(native)) =>
+            {
+                *self.drift.unknown.entry(native.clone()).or_insert(0) += 1;
             }
             Event::Malformed { .. } | Event::Oversized { .. } => self.drift.malformed += 1,
             _ => {}
@@ -160,7 +160,9 @@ mod tests {
 
     fn report(events: &[Event]) -> Report {
         let mut summary = Summary::new(vec![], Usage::default());
-        events.iter().for_each(|event| summary.note(event));
+        for event in events {
+            summary.note(event);
+        }
         summary.report(Verdict { outcome: Outcome::Completed, detail: None, error: None }, None)
     }
 
@@ -180,7 +182,11 @@ mod tests {
     fn deltas_count_where_there_is_no_message_and_discarded_ones_never() {
         let deltas = [Event::TextDelta(part("1", None, "a")), Event::TextDelta(part("1", None, "b"))];
         assert_eq!(report(&deltas).answer.as_deref(), Some("ab"));
-        let retried = [Event::TextDelta(part("1", None, "a")), Event::Discard { id: "1".into() }, Event::TextDelta(part("2", None, "b"))];
+        let retried = [
+            Event::TextDelta(part("1", None, "a")),
+            Event::Discard { id: "1".into() },
+            Event::TextDelta(part("2", None, "b")),
+        ];
         assert_eq!(report(&retried).answer.as_deref(), Some("b"));
     }
 

@@ -134,7 +134,9 @@ impl Turn {
         if let Some(effort) = &self.effort
             && !EFFORTS.contains(&effort.as_str())
         {
-            return Err(Error::invalid(format!("`{effort}` is not an effort")).hint(format!("one of {}", EFFORTS.join(", "))));
+            return Err(
+                Error::invalid(format!("`{effort}` is not an effort")).hint(format!("one of {}", EFFORTS.join(", ")))
+            );
         }
         for (name, value) in &self.options {
             check_option(adapter, specs, name, value)?;
@@ -154,7 +156,8 @@ pub const EFFORTS: [&str; 7] = ["none", "minimal", "low", "medium", "high", "xhi
 fn check_option(adapter: &str, specs: &[OptionSpec], name: &str, value: &Value) -> Result<()> {
     let Some(spec) = specs.iter().find(|spec| spec.name == name) else {
         let names: Vec<&str> = specs.iter().map(|spec| spec.name.as_str()).collect();
-        let known = if names.is_empty() { "it takes none".to_owned() } else { format!("it takes {}", names.join(", ")) };
+        let known =
+            if names.is_empty() { "it takes none".to_owned() } else { format!("it takes {}", names.join(", ")) };
         return Err(Error::invalid(format!("the adapter {adapter} has no option `{name}`"))
             .hint(format!("{known}; see `wharf adapters show {adapter}`")));
     };
@@ -166,7 +169,8 @@ fn check_option(adapter: &str, specs: &[OptionSpec], name: &str, value: &Value) 
         OptionKind::List => value.as_array().is_some_and(|items| items.iter().all(Value::is_string)),
         OptionKind::Json => true,
     };
-    let chosen = spec.choices.is_empty() || value.as_str().is_some_and(|text| spec.choices.iter().any(|one| one == text));
+    let chosen =
+        spec.choices.is_empty() || value.as_str().is_some_and(|text| spec.choices.iter().any(|one| one == text));
     if fits && chosen {
         return Ok(());
     }
@@ -178,7 +182,8 @@ fn check_option(adapter: &str, specs: &[OptionSpec], name: &str, value: &Value) 
         ([], _) => "a text".to_owned(),
         (choices, _) => format!("one of {}", choices.join(", ")),
     };
-    Err(Error::invalid(format!("the option `{name}` of the adapter {adapter} cannot be {value}")).hint(format!("it takes {wanted}")))
+    Err(Error::invalid(format!("the option `{name}` of the adapter {adapter} cannot be {value}"))
+        .hint(format!("it takes {wanted}")))
 }
 
 /// The value of `--option name=value`: what the option's kind says, else JSON where it parses, else a text.
@@ -270,7 +275,9 @@ mod tests {
             turn.complete("x", &specs()).expect_err("refused")
         };
         assert!(with("nope", Value::Null).to_do().is_some_and(|hint| hint.contains("bare, transport, retries")));
-        assert!(with("transport", Value::from("carrier pigeon")).to_do().is_some_and(|hint| hint.contains("auto, acp")));
+        assert!(
+            with("transport", Value::from("carrier pigeon")).to_do().is_some_and(|hint| hint.contains("auto, acp"))
+        );
         assert!(with("retries", Value::from("three")).to_do().is_some_and(|hint| hint.contains("whole number")));
         assert!(Turn::new(" \n").complete("x", &[]).is_err());
         let nowhere = Turn { workspace: "/no/such/folder".into(), ..Turn::new("hi") };

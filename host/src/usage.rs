@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 /// All figures of a turn.
 #[derive(Debug, Default, Clone)]
-pub struct Ledger {
+pub(crate) struct Ledger {
     /// By source and model, in order of the last word.
     accounts: Vec<Account>,
     /// What the session had used before this turn, where we knew.
@@ -25,12 +25,12 @@ struct Account {
 
 impl Ledger {
     /// A ledger of a session that had used this before.
-    pub fn resuming(before: Usage) -> Ledger {
+    pub(crate) fn resuming(before: Usage) -> Ledger {
         Ledger { accounts: vec![], before }
     }
 
     /// Enter some figures.
-    pub fn enter(&mut self, figures: &UsageFigures) {
+    pub(crate) fn enter(&mut self, figures: &UsageFigures) {
         let same = |account: &Account| {
             account.source == figures.source && account.model == figures.model && account.scope == figures.scope
         };
@@ -48,7 +48,7 @@ impl Ledger {
     }
 
     /// What the turn used; nothing where nothing is known.
-    pub fn turn(&self) -> Option<Usage> {
+    pub(crate) fn turn(&self) -> Option<Usage> {
         let mut total = Usage::default();
         for scope in [UsageScope::TurnTotal, UsageScope::SessionTotal, UsageScope::Delta] {
             for usage in self.by_source(scope).into_iter().rev() {
@@ -60,7 +60,7 @@ impl Ledger {
     }
 
     /// What the session has used after this turn, where the runtime says that.
-    pub fn session(&self) -> Option<Usage> {
+    pub(crate) fn session(&self) -> Option<Usage> {
         self.by_source(UsageScope::SessionTotal).pop()
     }
 

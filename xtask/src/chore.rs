@@ -41,7 +41,8 @@ fn deny(workspace: &Workspace) -> Result<(), Failed> {
         say("xtask: cargo deny check: skipped, `cargo install --locked cargo-deny` installs it");
         return Ok(());
     }
-    Step::cargo(&["deny", "--locked", "--log-level", "error", "check", "bans", "licenses", "sources"]).run(workspace)?;
+    Step::cargo(&["deny", "--locked", "--log-level", "error", "check", "bans", "licenses", "sources"])
+        .run(workspace)?;
     if Step::cargo(&["deny", "--locked", "fetch", "db"]).output(workspace).is_err() {
         say("xtask: cargo deny check advisories: skipped, the database cannot be fetched");
         return Ok(());

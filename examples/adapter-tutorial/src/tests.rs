@@ -25,7 +25,9 @@ fn a_transcript_becomes_events() {
     let [session, running, done, unknown, message, malformed, usage, end] = events.as_slice() else {
         panic!("eight events, not {events:?}");
     };
-    assert!(matches!(session, Event::Session(session) if session.id.as_deref() == Some("s-1") && session.resumed.is_none()));
+    assert!(
+        matches!(session, Event::Session(session) if session.id.as_deref() == Some("s-1") && session.resumed.is_none())
+    );
     assert!(matches!(running, Event::Tool(call) if call.status == ToolStatus::Running && call.output.is_none()));
     let Event::Tool(done) = done else { panic!("{done:?}") };
     assert_eq!((done.status, done.output.as_ref().map(testing::inline)), (ToolStatus::Succeeded, Some("3")));

@@ -34,8 +34,8 @@ async fn orchestrate() -> Result<()> {
     config.grants.entry("scribe".to_owned()).or_insert(needs);
     let host = Host::new(places, config)?;
 
-    let named: Vec<String> = std::env::args().skip(1).take(2).collect();
-    let names = if named.len() == 2 { named } else { vec!["echo".to_owned(), tutorial_component()?] };
+    let wanted: Vec<String> = std::env::args().skip(1).take(2).collect();
+    let names = if wanted.len() == 2 { wanted } else { vec!["echo".to_owned(), tutorial_component()?] };
     let adapters = [host.adapter(&names[0]).await?, host.adapter(&names[1]).await?];
 
     let mut turns = Vec::new();
@@ -88,8 +88,10 @@ fn tutorial_component() -> Result<String> {
     if path.exists() {
         return Ok(path.to_string_lossy().into_owned());
     }
-    let command = "cargo build -p adapter-tutorial --target wasm32-wasip2 --profile adapter --target-dir target/adapters";
-    Err(wharf::Error::invalid("the tutorial's adapter is not built, or `wharf` is not").hint(format!("`cargo build` and `{command}`")))
+    let command =
+        "cargo build -p adapter-tutorial --target wasm32-wasip2 --profile adapter --target-dir target/adapters";
+    Err(wharf::Error::invalid("the tutorial's adapter is not built, or `wharf` is not")
+        .hint(format!("`cargo build` and `{command}`")))
 }
 
 /// A program beside this one, as cargo puts them.

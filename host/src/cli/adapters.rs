@@ -43,14 +43,25 @@ async fn list(host: &Host, json: bool, shell: &Shell) -> Result<ExitCode> {
         match loaded {
             Some(Ok(adapter)) => {
                 let info = adapter.info();
-                shell.line(format!("{id} {} {} {}", info.version, info.name, styled(DIM, format!("({})", entry.source))));
+                shell.line(format!(
+                    "{id} {} {} {}",
+                    info.version,
+                    info.name,
+                    styled(DIM, format!("({})", entry.source))
+                ));
             }
             Some(Err(error)) => shell.line(format!("{id} {}", styled(ODD, error))),
-            None => shell.line(format!("{id} {}", styled(DIM, format!("{} is not used: `shadow` in the configuration decides", entry.source)))),
+            None => shell.line(format!(
+                "{id} {}",
+                styled(DIM, format!("{} is not used: `shadow` in the configuration decides", entry.source))
+            )),
         }
     }
     Ok(ExitCode::SUCCESS)
 }
+
+/// One of the four lists.
+type List = fn(&Needs) -> &Vec<String>;
 
 async fn show(host: &Host, name: &str, json: bool, shell: &Shell) -> Result<ExitCode> {
     let adapter = host.adapter(name).await?;
@@ -67,7 +78,7 @@ async fn show(host: &Host, name: &str, json: bool, shell: &Shell) -> Result<Exit
     shell.line(format!("  sha256       {}", adapter.digest()));
     shell.line(format!("  tested with  {}", info.tested_with));
     let missing = policy.missing();
-    let lists: [(&str, fn(&Needs) -> &Vec<String>); 4] = [
+    let lists: [(&str, List); 4] = [
         ("programs", |needs| &needs.programs),
         ("origins", |needs| &needs.origins),
         ("variables", |needs| &needs.variables),
@@ -75,14 +86,21 @@ async fn show(host: &Host, name: &str, json: bool, shell: &Shell) -> Result<Exit
     ];
     for (title, list) in lists {
         for need in list(&info.needs) {
-            let state = if list(&missing).contains(need) { styled(ODD, "not granted") } else { styled(GOOD, "granted") };
+            let state =
+                if list(&missing).contains(need) { styled(ODD, "not granted") } else { styled(GOOD, "granted") };
             shell.line(format!("  {title:<12} {need} {state}"));
         }
     }
     for option in &info.options {
         let default = option.default.as_ref().map(|default| format!(" (usually {default})")).unwrap_or_default();
-        let choices = if option.choices.is_empty() { String::new() } else { format!(" [{}]", option.choices.join("|")) };
-        shell.line(format!("  option       {}{choices}: {}{}", styled(BOLD, &option.name), option.help, styled(DIM, default)));
+        let choices =
+            if option.choices.is_empty() { String::new() } else { format!(" [{}]", option.choices.join("|")) };
+        shell.line(format!(
+            "  option       {}{choices}: {}{}",
+            styled(BOLD, &option.name),
+            option.help,
+            styled(DIM, default)
+        ));
     }
     if missing != Needs::default() {
         shell.say(format!("\nto grant what is missing, put into {}:\n", host.places().config.display()));
@@ -108,8 +126,14 @@ pub(crate) async fn models(order: ModelsOrder, shell: &Shell) -> Result<ExitCode
         for model in models {
             let mark = if model.is_default { styled(GOOD, "*") } else { " ".to_owned() };
             let context = model.context.map(|tokens| format!(" {}k", tokens / 1000)).unwrap_or_default();
-            let efforts = if model.efforts.is_empty() { String::new() } else { format!(" [{}]", model.efforts.join(" ")) };
-            shell.line(format!("{mark} {} {}{}", styled(BOLD, format!("{:<28}", model.id)), model.name, styled(DIM, format!("{context}{efforts}"))));
+            let efforts =
+                if model.efforts.is_empty() { String::new() } else { format!(" [{}]", model.efforts.join(" ")) };
+            shell.line(format!(
+                "{mark} {} {}{}",
+                styled(BOLD, format!("{:<28}", model.id)),
+                model.name,
+                styled(DIM, format!("{context}{efforts}"))
+            ));
         }
     }
     match list {

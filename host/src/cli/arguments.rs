@@ -37,7 +37,7 @@ pub(crate) struct Common {
     /// Say more: the adapters' log lines, reasoning, tool output
     #[arg(short, long, global = true, help_heading = GENERAL)]
     pub(crate) verbose: bool,
-    /// Colour: auto (terminals, unless NO_COLOR is set), always, never
+    /// Colour: auto (terminals, unless `NO_COLOR` is set), always, never
     #[arg(long, global = true, help_heading = GENERAL, value_name = "WHEN", default_value = "auto")]
     pub(crate) color: Colour,
 }
@@ -103,6 +103,7 @@ pub(crate) enum Command {
 
 /// A turn.
 #[derive(Debug, Clone, Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 pub(crate) struct RunOrder {
     /// What to ask the agent; `-` or nothing reads standard input
     #[arg(value_name = "PROMPT")]

@@ -37,7 +37,9 @@ pub(crate) async fn doctor(order: DoctorOrder, shell: &Shell) -> Result<ExitCode
     if order.json {
         shell.json(&findings.iter().map(json).collect::<Vec<_>>())?;
     } else {
-        findings.iter().for_each(|finding| show(finding, shell));
+        for finding in &findings {
+            show(finding, shell);
+        }
     }
     if let Some(Err(error)) = findings.iter().map(|finding| &finding.adapter).find(|adapter| adapter.is_err())
         && !order.adapters.is_empty()
@@ -53,7 +55,8 @@ async fn examine(host: &Host, name: String) -> Finding {
         Ok(adapter) => Some(host.resolve(adapter).await),
         Err(_) => None,
     };
-    let drift = adapter.as_ref().ok().map(|adapter| super::history::drift(host, &adapter.info().id)).unwrap_or_default();
+    let drift =
+        adapter.as_ref().ok().map(|adapter| super::history::drift(host, &adapter.info().id)).unwrap_or_default();
     Finding { name, adapter, runtime, drift }
 }
 
@@ -73,7 +76,9 @@ fn json(finding: &Finding) -> serde_json::Value {
 
 fn show(finding: &Finding, shell: &Shell) {
     let mend = |text: &str| shell.line(format!("    {} {text}", styled(BOLD, "fix:")));
-    let head = |style, mark: &str, text: String| shell.line(format!("{} {} {text}", styled(style, mark), styled(BOLD, &finding.name)));
+    let head = |style, mark: &str, text: String| {
+        shell.line(format!("{} {} {text}", styled(style, mark), styled(BOLD, &finding.name)));
+    };
     let info = match &finding.adapter {
         Ok(adapter) => adapter.info(),
         Err(error) => {

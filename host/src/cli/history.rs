@@ -15,7 +15,8 @@ pub(crate) fn find(host: &Host, name: &str) -> Result<RunFolder> {
 /// The events of a run.
 pub(crate) fn events(folder: &RunFolder) -> Result<Vec<Event>> {
     let path = folder.events();
-    let text = std::fs::read_to_string(&path).map_err(|why| Error::invalid(format!("the events {} cannot be read: {why}", path.display())))?;
+    let text = std::fs::read_to_string(&path)
+        .map_err(|why| Error::invalid(format!("the events {} cannot be read: {why}", path.display())))?;
     // A line that was cut off by the end of the host is no event.
     Ok(text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect())
 }
@@ -40,7 +41,11 @@ pub(crate) fn runs(order: &RunsOrder, shell: &Shell) -> Result<ExitCode> {
             wharf::RunState::Torn => styled(DIM, "torn: its wharf was killed"),
             wharf::RunState::Unreadable { why } => styled(BAD, why),
         };
-        shell.line(format!("{} {} {state}", styled(BOLD, &entry.id), styled(DIM, format!("{:>10} bytes", entry.bytes))));
+        shell.line(format!(
+            "{} {} {state}",
+            styled(BOLD, &entry.id),
+            styled(DIM, format!("{:>10} bytes", entry.bytes))
+        ));
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -59,7 +64,8 @@ pub(crate) fn show(order: &ShowOrder, shell: &Shell) -> Result<ExitCode> {
     }
     if order.json {
         let path = folder.events();
-        let bytes = std::fs::read(&path).map_err(|why| Error::invalid(format!("the events {} cannot be read: {why}", path.display())))?;
+        let bytes = std::fs::read(&path)
+            .map_err(|why| Error::invalid(format!("the events {} cannot be read: {why}", path.display())))?;
         return shell.bytes(&bytes);
     }
     let launch = wharf::launch_record(&folder.recording())?;
@@ -84,7 +90,8 @@ pub(crate) fn receipt(order: &ReceiptOrder, shell: &Shell) -> Result<ExitCode> {
     if !order.verify {
         let path = folder.receipt();
         let text = std::fs::read(&path).map_err(|why| {
-            Error::invalid(format!("the receipt {} cannot be read: {why}", path.display())).hint("a run that was killed, or goes on, has none")
+            Error::invalid(format!("the receipt {} cannot be read: {why}", path.display()))
+                .hint("a run that was killed, or goes on, has none")
         })?;
         return shell.bytes(&text);
     }
@@ -117,7 +124,12 @@ pub(crate) fn sessions(order: &SessionsOrder, shell: &Shell) -> Result<ExitCode>
     for entry in entries {
         let turns = if entry.turns == 1 { "1 turn".to_owned() } else { format!("{} turns", entry.turns) };
         let place = styled(DIM, entry.workspace.display());
-        shell.line(format!("{} {:<10} {turns} {} {place}", styled(BOLD, &entry.id), entry.adapter, outcome_word(entry.outcome)));
+        shell.line(format!(
+            "{} {:<10} {turns} {} {place}",
+            styled(BOLD, &entry.id),
+            entry.adapter,
+            outcome_word(entry.outcome)
+        ));
     }
     Ok(ExitCode::SUCCESS)
 }

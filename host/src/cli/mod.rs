@@ -3,8 +3,8 @@
 mod adapters;
 mod arguments;
 mod doctor;
-mod explain;
 mod exit;
+mod explain;
 mod history;
 mod replay;
 mod run;
@@ -69,17 +69,14 @@ async fn carry_out(command: Command, shell: &Shell) -> Result<ExitCode> {
 /// The man page, or all of them into a folder.
 fn man(folder: Option<&Path>, shell: &Shell) -> Result<ExitCode> {
     let failed = |why: std::io::Error| wharf::Error::invalid(format!("the man pages cannot be written: {why}"));
-    match folder {
-        Some(folder) => {
-            std::fs::create_dir_all(folder).map_err(failed)?;
-            clap_mangen::generate_to(Arguments::command(), folder).map_err(failed)?;
-            Ok(ExitCode::SUCCESS)
-        }
-        None => {
-            let mut page = Vec::new();
-            clap_mangen::Man::new(Arguments::command()).render(&mut page).map_err(failed)?;
-            shell.bytes(&page)
-        }
+    if let Some(folder) = folder {
+        std::fs::create_dir_all(folder).map_err(failed)?;
+        clap_mangen::generate_to(Arguments::command(), folder).map_err(failed)?;
+        Ok(ExitCode::SUCCESS)
+    } else {
+        let mut page = Vec::new();
+        clap_mangen::Man::new(Arguments::command()).render(&mut page).map_err(failed)?;
+        shell.bytes(&page)
     }
 }
 

@@ -17,7 +17,12 @@ pub(crate) async fn replay(order: ReplayOrder, shell: &Shell) -> Result<ExitCode
             let launch = wharf::launch_record(&folder.recording())?;
             let adapter = host.adapter(order.adapter.as_deref().unwrap_or(&launch.adapter.id)).await?;
             if order.adapter.is_none() && adapter.digest() != launch.adapter.digest {
-                shell.warn(format!("the run was made with {} {}, this is {}", launch.adapter.id, launch.adapter.version, adapter.info().version));
+                shell.warn(format!(
+                    "the run was made with {} {}, this is {}",
+                    launch.adapter.id,
+                    launch.adapter.version,
+                    adapter.info().version
+                ));
             }
             let replayed = host.replay(&adapter, &folder.recording(), order.chunk).await?;
             (replayed, Some(history::events(&folder)?))
@@ -51,7 +56,8 @@ async fn capture(host: &Host, order: &ReplayOrder) -> Result<Replayed> {
     let name = order.adapter.as_deref().ok_or_else(|| Error::invalid("a capture needs --adapter"))?;
     let adapter = host.adapter(name).await?;
     let read = |path: &Path| {
-        std::fs::read(path).map_err(|why| Error::invalid(format!("the capture {} cannot be read: {why}", path.display())))
+        std::fs::read(path)
+            .map_err(|why| Error::invalid(format!("the capture {} cannot be read: {why}", path.display())))
     };
     let mut turn = Turn { approvals: approvals(order)?, ..Turn::new("(a capture)") };
     for option in &order.options {
@@ -61,7 +67,10 @@ async fn capture(host: &Host, order: &ReplayOrder) -> Result<Replayed> {
     let capture = Capture {
         stdout: order.stdout.as_deref().map(read).transpose()?.unwrap_or_default(),
         stderr: order.stderr.as_deref().map(read).transpose()?.unwrap_or_default(),
-        exit: Exit { code: if order.signal.is_some() { None } else { Some(order.exit.unwrap_or(0)) }, signal: order.signal },
+        exit: Exit {
+            code: if order.signal.is_some() { None } else { Some(order.exit.unwrap_or(0)) },
+            signal: order.signal,
+        },
         runtime_version: order.runtime_version.clone(),
         cancelled: order.cancelled,
         chunk: order.chunk,
@@ -75,16 +84,20 @@ fn approvals(order: &ReplayOrder) -> Result<Approvals> {
         None | Some("allow-all") => Ok(Approvals::AllowAll),
         Some("ask") => Ok(Approvals::Ask),
         Some("deny") => Ok(Approvals::Deny),
-        Some(other) => Err(Error::invalid(format!("`{other}` is not a way of approving")).hint("allow-all, ask or deny")),
+        Some(other) => {
+            Err(Error::invalid(format!("`{other}` is not a way of approving")).hint("allow-all, ask or deny"))
+        }
     }
 }
 
 /// The lines that differ: what was recorded, and what came out now.
 fn diff(recorded: &[Event], replayed: &[Event], shell: &Shell) -> ExitCode {
-    let lines = |events: &[Event]| -> Vec<String> { events.iter().map(|event| serde_json::json!(event).to_string()).collect() };
+    let lines =
+        |events: &[Event]| -> Vec<String> { events.iter().map(|event| serde_json::json!(event).to_string()).collect() };
     let (before, after) = (lines(recorded), lines(replayed));
     let same = before.iter().zip(&after).take_while(|(before, after)| before == after).count();
-    let mut same_end = before.iter().rev().zip(after.iter().rev()).take_while(|(before, after)| before == after).count();
+    let mut same_end =
+        before.iter().rev().zip(after.iter().rev()).take_while(|(before, after)| before == after).count();
     same_end = same_end.min(before.len() - same).min(after.len() - same);
     if before == after {
         shell.say(styled(GOOD, format!("the same {} events", after.len())));
@@ -107,7 +120,8 @@ pub(crate) async fn fixture(order: &FixtureOrder, shell: &Shell) -> Result<ExitC
     let adapter = host.adapter(&launch.adapter.id).await?;
     let replayed = host.replay(&adapter, &folder.recording(), None).await?;
     let streams = wharf::streams(&folder.recording())?;
-    let failed = |why: std::io::Error| Error::invalid(format!("the fixture {} cannot be written: {why}", order.into.display()));
+    let failed =
+        |why: std::io::Error| Error::invalid(format!("the fixture {} cannot be written: {why}", order.into.display()));
     std::fs::create_dir_all(&order.into).map_err(failed)?;
     let exit = match streams.exit {
         Exit { signal: Some(signal), .. } => format!("-{signal}\n"),
@@ -126,6 +140,9 @@ pub(crate) async fn fixture(order: &FixtureOrder, shell: &Shell) -> Result<ExitC
     ] {
         std::fs::write(order.into.join(name), content).map_err(failed)?;
     }
-    shell.say(format!("wrote {}; read expected.json before you commit it: it is what came out, not what is right", order.into.display()));
+    shell.say(format!(
+        "wrote {}; read expected.json before you commit it: it is what came out, not what is right",
+        order.into.display()
+    ));
     Ok(ExitCode::SUCCESS)
 }

@@ -10,8 +10,8 @@ use std::process::ExitCode;
 use std::time::Duration;
 use tokio::sync::mpsc;
 use wharf::{
-    Adapter, Answer, Approvals, Ask, AskRules, Clocks, Decision, Error, Event, Host, Result, RunOptions,
-    SessionChoice, ToolRules, Turn,
+    Adapter, Answer, Approvals, Ask, AskRules, Clocks, Decision, Error, Event, Host, Result, RunOptions, SessionChoice,
+    ToolRules, Turn,
 };
 
 /// Run a turn.
@@ -60,7 +60,13 @@ pub(crate) async fn demo(shell: &Shell) -> Result<ExitCode> {
 }
 
 /// Show a run until its end.
-async fn watch(mut run: wharf::Run, order: &RunOrder, terminal: bool, wanted: Option<String>, shell: &Shell) -> Result<ExitCode> {
+async fn watch(
+    mut run: wharf::Run,
+    order: &RunOrder,
+    terminal: bool,
+    wanted: Option<String>,
+    shell: &Shell,
+) -> Result<ExitCode> {
     let mut view = View::new(shell);
     let mut lines = Lines::default();
     let mut open: Option<Ask> = None;
@@ -231,14 +237,10 @@ fn stop_signals() -> Result<StopSignals> {
         let mut signal = tokio::signal::unix::signal(kind)
             .map_err(|why| Error::invalid(format!("signals cannot be received: {why}")))?;
         let sender = sender.clone();
-        tokio::spawn(async move {
-            while signal.recv().await.is_some() && sender.send(()).is_ok() {}
-        });
+        tokio::spawn(async move { while signal.recv().await.is_some() && sender.send(()).is_ok() {} });
     }
     #[cfg(not(unix))]
-    tokio::spawn(async move {
-        while tokio::signal::ctrl_c().await.is_ok() && sender.send(()).is_ok() {}
-    });
+    tokio::spawn(async move { while tokio::signal::ctrl_c().await.is_ok() && sender.send(()).is_ok() {} });
     Ok(StopSignals(receiver))
 }
 
@@ -255,7 +257,8 @@ pub(crate) async fn adapter_for(order: &RunOrder, host: Host) -> Result<(Adapter
 fn adapter_name(order: &RunOrder, host: &Host) -> Result<String> {
     let named = order.adapter.clone().or_else(|| host.config().adapter.clone());
     named.ok_or_else(|| {
-        Error::invalid("no adapter is named").hint("use --adapter, or set `adapter` in the configuration; `wharf adapters` lists them")
+        Error::invalid("no adapter is named")
+            .hint("use --adapter, or set `adapter` in the configuration; `wharf adapters` lists them")
     })
 }
 
@@ -299,7 +302,9 @@ pub(crate) fn turn(order: &RunOrder, host: &Host, adapter: &Adapter, terminal: b
 }
 
 pub(crate) fn split_option(option: &str) -> Result<(&str, &str)> {
-    option.split_once('=').ok_or_else(|| Error::invalid(format!("the option `{option}` has no value")).hint("write it as NAME=VALUE"))
+    option
+        .split_once('=')
+        .ok_or_else(|| Error::invalid(format!("the option `{option}` has no value")).hint("write it as NAME=VALUE"))
 }
 
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "checked before")]
@@ -336,7 +341,8 @@ fn system_prompt(text: &str) -> Result<String> {
 }
 
 fn text_file(path: &Path) -> Result<String> {
-    std::fs::read_to_string(path).map_err(|why| Error::invalid(format!("the file {} cannot be read: {why}", path.display())))
+    std::fs::read_to_string(path)
+        .map_err(|why| Error::invalid(format!("the file {} cannot be read: {why}", path.display())))
 }
 
 fn json_file(path: &Path) -> Result<serde_json::Value> {
@@ -395,6 +401,10 @@ fn rules_file(path: &Path) -> Result<AskRules> {
     let text = text_file(path)?;
     toml::from_str(&text).map_err(|why| {
         let line = why.span().map_or(1, |span| text[..span.start.min(text.len())].matches('\n').count() + 1);
-        Error::invalid(format!("the rules {}, line {line}: {}", path.display(), why.message().trim().replace('\n', "; ")))
+        Error::invalid(format!(
+            "the rules {}, line {line}: {}",
+            path.display(),
+            why.message().trim().replace('\n', "; ")
+        ))
     })
 }

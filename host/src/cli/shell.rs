@@ -26,6 +26,11 @@ pub(crate) struct Shell {
     pub(crate) verbose: bool,
 }
 
+#[expect(
+    clippy::unused_self,
+    clippy::unnecessary_wraps,
+    reason = "who may print has a shell; commands end with what it gives"
+)]
 impl Shell {
     pub(crate) fn new(common: &Common) -> Shell {
         match common.color {
@@ -72,7 +77,8 @@ impl Shell {
 
     /// JSON for people and programs, and nothing more to do.
     pub(crate) fn json(&self, value: &impl serde::Serialize) -> Result<ExitCode> {
-        let text = serde_json::to_string_pretty(value).map_err(|why| Error::invalid(format!("it is no JSON: {why}")))?;
+        let text =
+            serde_json::to_string_pretty(value).map_err(|why| Error::invalid(format!("it is no JSON: {why}")))?;
         self.raw(format!("{text}\n").as_bytes());
         Ok(ExitCode::SUCCESS)
     }

@@ -39,7 +39,9 @@ impl<'a> View<'a> {
                 let id = session.id.as_deref().unwrap_or("not told yet");
                 self.say(styled(DIM, format!("  session {id}")));
             }
-            Event::Notice { level, text } if *level >= Level::Warn || self.shell.verbose => self.say(styled(ODD, format!("  {text}"))),
+            Event::Notice { level, text } if *level >= Level::Warn || self.shell.verbose => {
+                self.say(styled(ODD, format!("  {text}")));
+            }
             Event::Retrying(failure) => self.say(styled(ODD, format!("  the agent retries: {}", failure.message))),
             Event::Limit { scope, blocked: true, .. } => self.say(styled(ODD, format!("  rate limit: {scope}"))),
             Event::FileChange(change) => self.say(styled(DIM, format!("  {} {}", change.kind, change.path))),
@@ -78,7 +80,8 @@ impl<'a> View<'a> {
         let inside = if call.parent.is_some() { "  " } else { "" };
         if !call.status.is_final() {
             if self.tools.insert(call.id.clone(), name.clone()).is_none() {
-                let what = call.title.clone().or_else(|| call.input.as_ref().map(ToString::to_string)).unwrap_or_default();
+                let what =
+                    call.title.clone().or_else(|| call.input.as_ref().map(ToString::to_string)).unwrap_or_default();
                 self.say(format!("{inside}{} {}", styled(TOOL, format!("● {name}")), styled(DIM, shorten(&what))));
             }
             return;
@@ -130,7 +133,8 @@ impl<'a> View<'a> {
             self.shell.say(styled(ODD, format!("  left running and killed: {}", report.killed.join(", "))));
         }
         if !report.drift.is_empty() {
-            let unknown: Vec<String> = report.drift.unknown.iter().map(|(name, count)| format!("{name} ×{count}")).collect();
+            let unknown: Vec<String> =
+                report.drift.unknown.iter().map(|(name, count)| format!("{name} ×{count}")).collect();
             let malformed = (report.drift.malformed > 0).then(|| format!("{} malformed", report.drift.malformed));
             let all: Vec<String> = unknown.into_iter().chain(malformed).collect();
             self.shell.say(styled(DIM, format!("  not known to the adapter: {}", all.join(", "))));

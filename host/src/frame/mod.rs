@@ -18,17 +18,17 @@ use lines::Lines;
 use output::Output;
 
 /// The longest frame that is passed on, unless the user sets another limit.
-pub const DEFAULT_FRAME_LIMIT: usize = 16 << 20;
+pub(crate) const DEFAULT_FRAME_LIMIT: usize = 16 << 20;
 
 /// A batch takes no further frame beyond this size. A single frame may be larger, and repairing may add to it.
-pub const BATCH_SIZE: usize = 1 << 20;
+pub(crate) const BATCH_SIZE: usize = 1 << 20;
 
 /// How much of a frame that is not passed on is shown.
-pub const HEAD_SIZE: usize = 1024;
+pub(crate) const HEAD_SIZE: usize = 1024;
 
 /// How a stream is cut.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Framing {
+pub(crate) enum Framing {
     /// Each frame is a line, ended by "\n"; the last one perhaps by the end of the stream.
     Lines,
     /// Each frame is a body after headers that announce its length, as in the Language Server Protocol.
@@ -39,7 +39,7 @@ pub enum Framing {
 
 /// What came out of a stream, in the stream's order.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Item {
+pub(crate) enum Item {
     /// Whole frames.
     Batch(Batch),
     /// A frame beyond the limit, skipped.
@@ -65,7 +65,7 @@ pub enum Item {
 
 /// Whole frames, one or more.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Batch {
+pub(crate) struct Batch {
     /// Where the first frame begins in the stream, headers included.
     pub offset: u64,
     /// The frames themselves.
@@ -76,7 +76,7 @@ pub struct Batch {
 
 /// The frames of a batch, one after the other.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Frames {
+pub(crate) enum Frames {
     /// Lines with their "\n" (and a "\r" before it, where there was one), or bodies, each followed by "\n".
     ///
     /// A "\n" inside a body becomes a space, so that one frame is always one line: bodies are JSON, where a raw newline
@@ -94,7 +94,7 @@ pub enum Frames {
 /// while let Some(item) = framer.take() { … }
 /// ```
 #[derive(Debug)]
-pub struct Framer {
+pub(crate) struct Framer {
     cutter: Cutter,
     output: Output,
     /// How much of the stream has been pushed.
@@ -112,7 +112,7 @@ enum Cutter {
 impl Framer {
     /// At the beginning of a stream, of which no frame beyond `limit` bytes shall be passed on. Raw bytes have no
     /// frames, and so no limit.
-    pub fn new(framing: Framing, limit: usize) -> Framer {
+    pub(crate) fn new(framing: Framing, limit: usize) -> Framer {
         let cutter = match framing {
             Framing::Lines => Cutter::Lines(Lines::new(limit)),
             Framing::ContentLength => Cutter::ContentLength(ContentLength::new(limit)),
@@ -122,7 +122,7 @@ impl Framer {
     }
 
     /// The next bytes of the stream. Whoever pushes takes all items before the next push, or they pile up.
-    pub fn push(&mut self, bytes: &[u8]) {
+    pub(crate) fn push(&mut self, bytes: &[u8]) {
         match &mut self.cutter {
             Cutter::Lines(lines) => lines.push(self.position, bytes, &mut self.output),
             Cutter::ContentLength(bodies) => bodies.push(self.position, bytes, &mut self.output),
@@ -132,7 +132,7 @@ impl Framer {
     }
 
     /// The stream has ended: what is left of it becomes the last items.
-    pub fn finish(&mut self) {
+    pub(crate) fn finish(&mut self) {
         match &mut self.cutter {
             Cutter::Lines(lines) => lines.finish(self.position, &mut self.output),
             Cutter::ContentLength(bodies) => bodies.finish(&mut self.output),
@@ -141,7 +141,7 @@ impl Framer {
     }
 
     /// The next item, if one is whole.
-    pub fn take(&mut self) -> Option<Item> {
+    pub(crate) fn take(&mut self) -> Option<Item> {
         self.output.take()
     }
 }

@@ -36,7 +36,7 @@ use crate::runs::RECEIPT;
 pub use verify::{Check, Verified, verify};
 
 /// The version of the receipt's format that this wharf writes and reads.
-pub const FORMAT: u64 = 1;
+pub(crate) const FORMAT: u64 = 1;
 
 /// What a receipt says. The members `format` and `sha256` come with the seal.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -136,7 +136,7 @@ impl EventsDigest {
 }
 
 /// The SHA-256 of a file, in hexadecimal.
-pub fn file_sha256(path: &Path) -> io::Result<String> {
+pub(crate) fn file_sha256(path: &Path) -> io::Result<String> {
     Ok(Measures::of(path)?.sha256)
 }
 

@@ -32,12 +32,12 @@ mod writer;
 use std::io;
 use std::path::PathBuf;
 
-pub use reader::{RecordingReader, Tail};
+pub(crate) use reader::{RecordingReader, Tail};
 use sha2::{Digest, Sha256};
-pub use writer::{RecordingWriter, Summary};
+pub(crate) use writer::{RecordingWriter, Summary};
 
 /// The largest payload of a record. Nobody allocates more because a length says so.
-pub const MAX_PAYLOAD: usize = 64 << 20;
+pub(crate) const MAX_PAYLOAD: usize = 64 << 20;
 
 const MAGIC: &[u8] = b"wharf-recording ";
 const VERSION_LINE: &[u8] = b"wharf-recording 1\n";
@@ -50,7 +50,7 @@ const END: u8 = b'Z';
 /// What a record is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[repr(u8)]
-pub enum Kind {
+pub(crate) enum Kind {
     /// JSON: what was started, and how.
     Launch = b'L',
     /// Bytes written to the agent.
@@ -96,14 +96,14 @@ impl Kind {
     }
 
     /// Whether it is one of the agent's streams, which are as long as the agent likes. Only these fall under the limit.
-    pub fn is_stream(self) -> bool {
+    pub(crate) fn is_stream(self) -> bool {
         matches!(self, Kind::Stdin | Kind::Stdout | Kind::Stderr)
     }
 }
 
 /// One thing that happened in a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Record {
+pub(crate) struct Record {
     /// What it is about.
     pub kind: Kind,
     /// When, in microseconds since the run's start.
@@ -114,7 +114,7 @@ pub struct Record {
 
 /// Why a recording could not be made or read.
 #[derive(Debug, thiserror::Error)]
-pub enum RecordingError {
+pub(crate) enum RecordingError {
     /// The file could not be made.
     #[error("cannot create the recording {path}: {why}; check that its folder exists and has room")]
     Create {

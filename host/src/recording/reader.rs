@@ -15,7 +15,7 @@ const LONGEST_VERSION_LINE: u64 = 40;
 
 /// Gives the records of a file in order. Holds one at a time, so the file may be of any size.
 #[derive(Debug)]
-pub struct RecordingReader {
+pub(crate) struct RecordingReader {
     path: PathBuf,
     file: BufReader<File>,
     /// Where the next record begins.
@@ -29,7 +29,7 @@ pub struct RecordingReader {
 
 /// How a recording ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Tail {
+pub(crate) enum Tail {
     /// It was closed, and everything is there.
     Complete,
     /// It was closed, but not all of the streams was kept.
@@ -58,7 +58,7 @@ enum Found {
 
 impl RecordingReader {
     /// Opens a recording, and refuses what is none.
-    pub fn open(path: &Path) -> Result<RecordingReader, RecordingError> {
+    pub(crate) fn open(path: &Path) -> Result<RecordingReader, RecordingError> {
         let path = path.to_owned();
         let (file, line) = match open_and_read_line(&path) {
             Ok(begun) => begun,
@@ -78,13 +78,14 @@ impl RecordingReader {
     }
 
     /// How the recording ends. None before all records were taken, or where reading failed.
-    pub fn tail(&self) -> Option<Tail> {
+    pub(crate) fn tail(&self) -> Option<Tail> {
         self.tail
     }
 
     /// The SHA-256 of the file up to the end of the last record that was taken, in hexadecimal. After a tail that is
     /// not torn it is that of the whole file.
-    pub fn sha256(&self) -> String {
+    #[cfg_attr(not(test), expect(dead_code, reason = "what the tests of this module look at"))]
+    pub(crate) fn sha256(&self) -> String {
         hex(self.digest.clone())
     }
 

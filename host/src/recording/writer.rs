@@ -19,7 +19,7 @@ const SCRATCH_SIZE: usize = 1 << 20;
 
 /// Appends records to a new file.
 #[derive(Debug)]
-pub struct RecordingWriter {
+pub(crate) struct RecordingWriter {
     file: File,
     /// The length of the file up to the last whole record.
     bytes: u64,
@@ -50,7 +50,7 @@ pub struct Summary {
 impl RecordingWriter {
     /// Begins a recording in a new file that only its owner may read. Streams are kept until the file would grow beyond
     /// `limit` bytes; everything else is always kept.
-    pub fn create(path: &Path, limit: u64) -> Result<RecordingWriter, RecordingError> {
+    pub(crate) fn create(path: &Path, limit: u64) -> Result<RecordingWriter, RecordingError> {
         let mut options = OpenOptions::new();
         options.append(true).create_new(true);
         #[cfg(unix)]
@@ -78,7 +78,7 @@ impl RecordingWriter {
     /// Beyond the limit, a stream's payload is counted instead of kept, after one [`Kind::Truncated`] record. A
     /// stream's payload beyond [`MAX_PAYLOAD`] becomes several records, any other of that size is an error. An error
     /// leaves no part of a record behind, and more may be appended after it, unless even that failed.
-    pub fn append(&mut self, kind: Kind, micros: u64, payload: &[u8]) -> io::Result<()> {
+    pub(crate) fn append(&mut self, kind: Kind, micros: u64, payload: &[u8]) -> io::Result<()> {
         if !kind.is_stream() {
             return self.write(kind.letter(), micros, payload);
         }
@@ -98,7 +98,7 @@ impl RecordingWriter {
     }
 
     /// Ends the recording.
-    pub fn close(mut self) -> io::Result<Summary> {
+    pub(crate) fn close(mut self) -> io::Result<Summary> {
         self.write(END, 0, &self.dropped.to_le_bytes())?;
         Ok(Summary { bytes: self.bytes, sha256: hex(self.digest), dropped: self.dropped })
     }

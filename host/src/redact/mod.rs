@@ -29,7 +29,7 @@ const ORDINARY_ENDINGS: [&str; 8] = ["MODEL", "URL", "HOME", "DIR", "PATH", "TYP
 /// It has, unless it is shorter than 8 bytes (white space around it does not count), is a number or a boolean, or the
 /// name ends in MODEL, URL, HOME, DIR, PATH, TYPE, REGION or API. A URL with a login in it is a secret all the same. In
 /// doubt a value is a secret.
-pub fn is_secret(name: &str, value: &str) -> bool {
+pub(crate) fn is_secret(name: &str, value: &str) -> bool {
     let value = value.trim();
     let name = name.to_ascii_uppercase();
     let ordinary = ORDINARY_ENDINGS.iter().any(|ending| name.ends_with(ending));
@@ -47,7 +47,7 @@ fn is_number(value: &str) -> bool {
 
 /// The secrets of one run.
 #[derive(Clone, Default)]
-pub struct Secrets {
+pub(crate) struct Secrets {
     /// Longest first, each text once.
     needles: Vec<Needle>,
 }
@@ -75,7 +75,7 @@ impl fmt::Debug for Secrets {
 impl Secrets {
     /// The secrets among some variables, given as names and values: see [`is_secret`]. Each is looked for as it stands
     /// and as JSON escapes it. Where two variables have the same value, the first gives the name.
-    pub fn new<N: AsRef<str>, V: AsRef<str>>(variables: impl IntoIterator<Item = (N, V)>) -> Secrets {
+    pub(crate) fn new<N: AsRef<str>, V: AsRef<str>>(variables: impl IntoIterator<Item = (N, V)>) -> Secrets {
         let mut needles: Vec<Needle> = Vec::new();
         for (name, value) in variables {
             let (name, value) = (name.as_ref(), value.as_ref().trim());
@@ -96,12 +96,12 @@ impl Secrets {
     }
 
     /// Whether there is nothing to redact.
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.needles.is_empty()
     }
 
     /// A text without the secrets.
-    pub fn redact<'t>(&self, text: &'t str) -> Cow<'t, str> {
+    pub(crate) fn redact<'t>(&self, text: &'t str) -> Cow<'t, str> {
         match self.redact_bytes(text.as_bytes()) {
             Cow::Borrowed(_) => Cow::Borrowed(text),
             Cow::Owned(bytes) => {
@@ -111,7 +111,7 @@ impl Secrets {
     }
 
     /// Bytes without the secrets.
-    pub fn redact_bytes<'t>(&self, bytes: &'t [u8]) -> Cow<'t, [u8]> {
+    pub(crate) fn redact_bytes<'t>(&self, bytes: &'t [u8]) -> Cow<'t, [u8]> {
         let regions = self.find(bytes, 0);
         if regions.is_empty() {
             return Cow::Borrowed(bytes);
@@ -187,7 +187,7 @@ struct Region {
 }
 
 /// Redacts a stream. What comes out is the redaction of the whole, however the stream was cut.
-pub struct Redactor {
+pub(crate) struct Redactor {
     secrets: Secrets,
     /// The stream's tail, where it is a secret's beginning and more has to come before it can be told.
     held: Vec<u8>,
@@ -204,12 +204,12 @@ impl fmt::Debug for Redactor {
 
 impl Redactor {
     /// At the beginning of a stream. Where there are no secrets it need not be used: see [`Secrets::is_empty`].
-    pub fn new(secrets: &Secrets) -> Redactor {
+    pub(crate) fn new(secrets: &Secrets) -> Redactor {
         Redactor { secrets: secrets.clone(), held: Vec::new(), covered: 0 }
     }
 
     /// The next bytes of the stream; what can be told of them is added to `out`.
-    pub fn push(&mut self, bytes: &[u8], out: &mut Vec<u8>) {
+    pub(crate) fn push(&mut self, bytes: &[u8], out: &mut Vec<u8>) {
         if self.secrets.is_empty() {
             out.extend_from_slice(bytes);
         } else if self.held.is_empty() {
@@ -222,7 +222,7 @@ impl Redactor {
     }
 
     /// The stream has ended: what was held is added to `out`.
-    pub fn finish(&mut self, out: &mut Vec<u8>) {
+    pub(crate) fn finish(&mut self, out: &mut Vec<u8>) {
         let held = std::mem::take(&mut self.held);
         self.pass(&held, held.len(), out);
     }

@@ -27,17 +27,17 @@ use crate::event::Outcome;
 pub use prune::{Pruned, prune};
 
 /// The raw bytes of the run.
-pub const RECORDING: &str = "recording";
+pub(crate) const RECORDING: &str = "recording";
 /// Its events, one JSON object a line.
-pub const EVENTS: &str = "events.jsonl";
+pub(crate) const EVENTS: &str = "events.jsonl";
 /// Its receipt: the last thing that is written.
-pub const RECEIPT: &str = "receipt.json";
+pub(crate) const RECEIPT: &str = "receipt.json";
 
 /// As many runs as an ambiguous prefix lists.
 const MOST_LISTED: usize = 10;
 
 /// An id for a run that begins now: UTC and eight random digits, as `20261116T015713-ab12cd34`. Ids sort by time.
-pub fn new_run_id() -> String {
+pub(crate) fn new_run_id() -> String {
     let random = uuid::Uuid::new_v4().simple().to_string();
     format!("{}-{}", Timestamp::now().strftime("%Y%m%dT%H%M%S"), &random[..8])
 }

@@ -22,7 +22,7 @@ use crate::error::{Error, Result};
 use crate::event::{Outcome, Usage};
 
 pub use drift::DriftRow;
-pub use merge::SessionTurn;
+pub(crate) use merge::SessionTurn;
 
 /// As many sessions as an ambiguous prefix lists.
 const MOST_LISTED: usize = 10;

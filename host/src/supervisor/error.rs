@@ -1,14 +1,14 @@
 //! Why an agent could not be started, told so that a person knows what to mend.
 
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use super::Order;
 
 /// Stable names for what went wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum SpawnErrorKind {
+pub(crate) enum SpawnErrorKind {
     /// There is no such program.
     ProgramNotFound,
     /// The program is there, but the system cannot run it.
@@ -30,7 +30,7 @@ pub enum SpawnErrorKind {
 /// An agent that could not be started.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot start {} in {}: {reason}", program.display(), workspace.display())]
-pub struct SpawnError {
+pub(crate) struct SpawnError {
     program: PathBuf,
     workspace: PathBuf,
     kind: SpawnErrorKind,
@@ -60,18 +60,8 @@ impl SpawnError {
     }
 
     /// What went wrong, for programs.
-    pub fn kind(&self) -> SpawnErrorKind {
+    pub(crate) fn kind(&self) -> SpawnErrorKind {
         self.kind
-    }
-
-    /// What was to be started.
-    pub fn program(&self) -> &Path {
-        &self.program
-    }
-
-    /// Where.
-    pub fn workspace(&self) -> &Path {
-        &self.workspace
     }
 }
 

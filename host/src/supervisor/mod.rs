@@ -37,16 +37,16 @@ mod tests;
 use std::path::Path;
 use std::process::ExitStatus;
 
-pub use error::{SpawnError, SpawnErrorKind};
-pub use order::{MARKER_HOST, MARKER_RUN, Order};
+pub(crate) use error::{SpawnError, SpawnErrorKind};
+pub(crate) use order::{MARKER_HOST, MARKER_RUN, Order};
 #[cfg(unix)]
-pub use process::Process;
+pub(crate) use process::Process;
 #[cfg(windows)]
 pub use windows::Process;
 
 /// How a process ended. Both are absent only where the system would not tell.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Exit {
+pub(crate) struct Exit {
     /// What it returned, when it ended by itself.
     pub code: Option<i32>,
     /// The signal that ended it.
@@ -65,7 +65,8 @@ impl From<ExitStatus> for Exit {
 
 /// What keeps a run's processes together, so that a report can say how far "none is left" may be trusted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Containment {
+#[allow(dead_code, reason = "which of them there are depends on the system; so far only tests look")]
+pub(crate) enum Containment {
     /// A cgroup of its own: nothing leaves it unseen.
     Cgroup,
     /// Group, session, parentage and marker, looked up in the process table. A process that cleared its environment,
@@ -117,6 +118,6 @@ pub fn become_subreaper() -> std::io::Result<()> {
 ///
 /// Blocks for as long as it takes, bounded by some seconds a run. Any number of hosts may do it at once: each entry is
 /// locked by the one that works on it. Where the system itself ends the agents of a dead host, there is nothing to do.
-pub fn reap_orphans(registry: &Path) -> Vec<Reaped> {
+pub(crate) fn reap_orphans(registry: &Path) -> Vec<Reaped> {
     platform::reap_orphans(registry)
 }

@@ -317,7 +317,9 @@ fn a_session_is_loaded_without_telling_its_past_again() {
     );
     assert!(say(&mut adapter, &chunk("an old answer")).is_empty());
     let effects = say(&mut adapter, &answered(2, "{}"));
-    assert!(matches!(events(&effects)[..], [Event::Session(info)] if info.id.as_deref() == Some("old") && info.resumed == Some(true)));
+    assert!(
+        matches!(events(&effects)[..], [Event::Session(info)] if info.id.as_deref() == Some("old") && info.resumed == Some(true))
+    );
     assert_eq!(writes(&effects)[0]["params"]["configId"], "reasoning_effort");
     let effects = say(
         &mut adapter,
