@@ -1,7 +1,7 @@
 //! The adapter for the GitHub Copilot CLI.
 //!
-//! It speaks to the CLI in two ways: JSON lines of one process a turn ([`stream`]), and the Agent Client Protocol
-//! ([`acp`]), which can ask. What differs between versions is in [`features`]; what was measured, and where the facts
+//! It speaks to the CLI in two ways: JSON lines of one process a turn (`stream`), and the Agent Client Protocol
+//! (`acp`), which can ask. What differs between versions is in `features`; what was measured, and where the facts
 //! come from, is in docs/adapters/copilot.md.
 
 mod acp;
