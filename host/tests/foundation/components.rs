@@ -253,7 +253,7 @@ async fn an_adapter_that_misbehaves_before_the_agent_starts_is_an_error_and_the_
     let echo = host.adapter("echo").await.expect("the echo adapter");
     let adapter = host.adapter(text(&faulty_guest())).await.expect("it describes itself well");
     let started = host.start(&adapter, turn(&machine, &[("fault", "build-panic")]), RunOptions::default()).await;
-    let error = started.err().expect("it cannot be started");
+    let error = started.expect_err("it cannot be started");
     assert_eq!(error.kind(), ErrorKind::Adapter);
     for part in ["in build-args", "build_args panics, as it was told to"] {
         assert!(error.to_string().contains(part), "{error}");

@@ -32,7 +32,9 @@ fn the_help_is_as_it_was_read() {
         let _ = write!(all, "$ wharf {}\n{text}\n", words.join(" "));
     };
     add(&["--help"]);
-    COMMANDS.iter().for_each(|command| add(&[command, "-h"]));
+    for command in COMMANDS {
+        add(&[command, "-h"]);
+    }
     add(&["adapters", "show", "-h"]);
     add(&["run", "--help"]);
     // Clap leaves a blank before a line's end here and there.

@@ -54,7 +54,7 @@ fn a_reader_that_goes_away_ends_the_turn_and_leaves_nothing_running() {
     assert!(!processes_with(&tag).is_empty(), "the agent runs");
     drop(lines);
     // As `| head -1` does. It must end by itself.
-    let status = wait(&mut wharf, Duration::from_secs(60));
+    let status = wait(&mut wharf, Duration::from_mins(1));
     assert_eq!(status, Some(130), "nobody wanted the rest: cancelled");
     assert_eq!(processes_with(&tag), [] as [&str; 0]);
 }
