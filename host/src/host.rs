@@ -348,6 +348,11 @@ impl Host {
         Sessions::open(&self.0.places.data.join("sessions.db"))
     }
 
+    /// What is remembered of sessions, if anything ever was: looking makes no file.
+    pub fn known_sessions(&self) -> Result<Option<Sessions>> {
+        if self.0.places.data.join("sessions.db").exists() { self.sessions().map(Some) } else { Ok(None) }
+    }
+
     /// Play a recording to an adapter, so many bytes at once.
     pub async fn replay(&self, adapter: &Adapter, recording: &Path, chunk: Option<usize>) -> Result<Replayed> {
         replay::recording(adapter, recording, chunk).await

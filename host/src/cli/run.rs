@@ -352,16 +352,18 @@ fn json_file(path: &Path) -> Result<serde_json::Value> {
 
 fn session(order: &RunOrder, host: &Host, adapter: &Adapter) -> Result<SessionChoice> {
     let known = |name: &str| -> Result<String> {
+        let sessions = host.known_sessions()?;
         if name == "last" {
             let workspace = std::fs::canonicalize(&order.workspace).unwrap_or_else(|_| order.workspace.clone());
-            let last = host.sessions()?.last(Some(&adapter.info().id), Some(&workspace))?;
-            return last.map(|entry| entry.id).ok_or_else(|| {
+            let last = sessions.map(|sessions| sessions.last(Some(&adapter.info().id), Some(&workspace))).transpose()?;
+            return last.flatten().map(|entry| entry.id).ok_or_else(|| {
                 Error::invalid(format!("no session of {} in this workspace is remembered", adapter.info().id))
                     .hint("`wharf sessions` lists those that are")
             });
         }
         // A session that wharf does not remember may still be one that the agent knows.
-        Ok(host.sessions()?.find(name)?.map_or_else(|| name.to_owned(), |entry| entry.id))
+        let known = sessions.map(|sessions| sessions.find(name)).transpose()?.flatten();
+        Ok(known.map_or_else(|| name.to_owned(), |entry| entry.id))
     };
     if let Some(name) = &order.resume {
         return known(name).map(SessionChoice::Resume);

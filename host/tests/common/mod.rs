@@ -164,9 +164,7 @@ pub(crate) fn component(name: &str) -> PathBuf {
     BUILT.get_or_init(|| {
         let packages = ["wharf-adapter-echo", "wharf-faulty-guest", "wharf-looping-guest"];
         let mut args = vec!["--target", "wasm32-wasip2", "--profile", "adapter"];
-        for package in packages {
-            args.extend(["--package", package]);
-        }
+        args.extend(packages.iter().flat_map(|package| ["--package", package]));
         build(&args);
     });
     target_folder().join("wasm32-wasip2/adapter").join(name).with_extension("wasm")

@@ -62,6 +62,14 @@ fn what_is_explained_is_what_is_run() {
 }
 
 #[test]
+fn explaining_a_resume_writes_nothing() {
+    let machine = Machine::new();
+    let explained = machine.run(["explain", "--json", "-a", "echo", "--resume", "unknown", "hello"]).good().json();
+    assert_eq!(explained["args"], json!(["echo-agent", "--resume", "unknown"]));
+    assert!(machine.files("data").is_empty(), "{:?}", machine.files("data").keys());
+}
+
+#[test]
 fn the_text_for_people_names_the_same_things() {
     let machine = Machine::new();
     let text = machine.run(["explain", "-a", "echo", "-s", "be kind", "-e", "low", "hello"]).good().stdout;

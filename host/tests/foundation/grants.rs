@@ -41,6 +41,21 @@ fn what_an_adapter_did_not_declare_is_denied_even_where_it_was_granted() {
 }
 
 #[test]
+fn what_an_adapter_did_not_declare_is_denied_after_the_turn_too() {
+    let machine = Machine::new();
+    let script = machine.write("script", "line {\"type\":\"hello\",\"session\":\"s\"}\nline {\"type\":\"done\"}\n");
+    let mut wharf = machine.wharf(["run", "--json", "-o", "fault=ungranted", "-a"]);
+    wharf.arg(faulty_guest()).arg("--program").arg(fake_agent()).arg("-o").arg(format!("script={}", script.display()));
+    let ran = Ran::of(wharf.arg("hello")).good();
+    let notices: Vec<Value> = ran.events().into_iter().filter(|event| event["type"] == "notice").collect();
+    assert_eq!(notices.len(), 5, "{notices:?}");
+    for notice in notices {
+        let denied = notice["text"].as_str().is_some_and(|text| text.contains(": denied: "));
+        assert!(denied && notice["level"] == "info", "{notice}");
+    }
+}
+
+#[test]
 fn what_is_shown_as_missing_can_be_pasted_and_is_granted_then() {
     let machine = Machine::new();
     let guest = faulty_guest();

@@ -99,10 +99,10 @@ const CASES: &[Case] = &[
     with(&[("workspace/.wharf.toml", "approvals = \"allow-all\"\n")], RUN, &["hint: `approvals` may only stand in"]),
     with(&[("config.toml", "[options.echo]\ncolour = 1\n")], RUN, &["no option `colour`"]),
     // The runs.
-    case(&["show", "last"], &["run"]),
-    case(&["replay", "nothing"], &["nothing"]),
-    case(&["receipt", "nothing"], &["nothing"]),
-    case(&["sessions", "nothing"], &["nothing"]),
+    case(&["show", "last"], &["there is no run yet"]),
+    case(&["replay", "nothing"], &["there is no run \"nothing\"", "hint: `wharf runs`"]),
+    case(&["receipt", "nothing"], &["there is no run \"nothing\""]),
+    case(&["sessions", "nothing"], &["no session `nothing` is remembered"]),
 ];
 
 fn assert_refused(ran: &Ran, words: &[&str], says: &[&str]) {

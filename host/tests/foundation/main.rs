@@ -4,6 +4,7 @@
 #[path = "../common/mod.rs"]
 mod common;
 mod components;
+mod exit;
 mod explain;
 mod grants;
 mod help;
