@@ -4,7 +4,7 @@
 //! when the first figures are taken. It stops early when its time is over, and says so. Exits with 1 on a leak.
 //!
 //! ```text
-//! soak --agent PATH [--runs 10000] [--parallel 100] [--seconds 150]
+//! soak --agent PATH [--runs 10000] [--parallel 100] [--seconds 165]
 //! ```
 
 use std::error::Error;
@@ -42,7 +42,7 @@ struct Order {
 
 impl Order {
     fn parse(words: &[String]) -> Result<Order, Box<dyn Error>> {
-        let mut order = Order { agent: PathBuf::new(), runs: 10_000, parallel: 100, time: Duration::from_secs(150) };
+        let mut order = Order { agent: PathBuf::new(), runs: 10_000, parallel: 100, time: Duration::from_secs(165) };
         for pair in words.chunks(2) {
             let [name, value] = pair else { return Err(format!("{} needs a value", pair[0]).into()) };
             match name.as_str() {
@@ -127,7 +127,9 @@ fn soak(order: &Order, folder: &Path) -> Result<bool, Box<dyn Error>> {
     }
     bad.truncate(10);
     bad.extend(after.leaks(&before));
-    bad.iter().for_each(|what| say(&format!("WRONG: {what}")));
+    for what in &bad {
+        say(&format!("WRONG: {what}"));
+    }
     Ok(bad.is_empty())
 }
 
@@ -173,7 +175,7 @@ async fn many(
 
 /// One turn. Most go well, as most do; the error says what went otherwise than its script.
 async fn one(host: &Host, adapter: &Adapter, folder: &Path, number: usize) -> Result<(), String> {
-    let which = if number % 4 == 0 { number / 4 % SCRIPTS.len() } else { 0 };
+    let which = if number.is_multiple_of(4) { number / 4 % SCRIPTS.len() } else { 0 };
     let (name, _, expected) = SCRIPTS[which];
     let mut turn = Turn { workspace: folder.to_owned(), ..Turn::new("go") };
     turn.options.insert("script".to_owned(), folder.join(name).to_string_lossy().into_owned().into());
@@ -253,8 +255,8 @@ impl std::fmt::Display for Figures {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(
             formatter,
-            "{:.1} MiB resident, {} descriptors, {} threads, {} processes left, {} temporary files left",
-            (self.resident >> 10) as f64 / 1024.0,
+            "{} MiB resident, {} descriptors, {} threads, {} processes left, {} temporary files left",
+            self.resident >> 20,
             self.descriptors,
             self.threads,
             self.processes,

@@ -55,13 +55,12 @@ async fn play(adapter: &Adapter, trap_after: Option<usize>) -> (Vec<Event>, Vec<
     let driver = Driver::new(Clocks::default(), rules, Ending::WhenStdinCloses, vec![], Usage::default());
     let mut conversation = Conversation::new(opening, instance, driver);
     let mut actions = conversation.input(Input::Started, &mut journal).await;
-    let mut trap =
-        async |conversation: &mut Conversation, journal: &mut Journal, actions: &mut Vec<Action>, at: usize| {
-            if trap_after == Some(at) {
-                let fault = Fault { call: "parse-chunk", why: "it was injected".to_owned(), stderr: String::new() };
-                conversation.recover(fault, journal, actions).await;
-            }
-        };
+    let trap = async |conversation: &mut Conversation, journal: &mut Journal, actions: &mut Vec<Action>, at: usize| {
+        if trap_after == Some(at) {
+            let fault = Fault { call: "parse-chunk", why: "it was injected".to_owned(), stderr: String::new() };
+            conversation.recover(fault, journal, actions).await;
+        }
+    };
     trap(&mut conversation, &mut journal, &mut actions, 0).await;
     for (at, bytes) in WRITES.iter().enumerate() {
         actions.extend(conversation.output(Origin::Stdout, bytes, &mut journal).await);

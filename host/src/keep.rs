@@ -123,7 +123,7 @@ impl Keeper {
             }
         }
         if self.folder.is_some() {
-            let _ = runs::prune(&self.runs, self.limits.keep_runs, self.limits.keep_bytes, &[self.run.clone()]);
+            let _ = runs::prune(&self.runs, self.limits.keep_runs, self.limits.keep_bytes, std::slice::from_ref(&self.run));
         }
         report
     }

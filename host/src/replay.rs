@@ -213,15 +213,15 @@ pub(crate) async fn capture(adapter: &Adapter, capture: Capture) -> Result<Repla
         used_before: Usage::default(),
     };
     let note = EndNote { cancelled: capture.cancelled, ..EndNote::default() };
-    let play = async |singly: bool| -> Result<(Replayed, bool)> {
+    let once = async |singly: bool| -> Result<(Replayed, bool)> {
         let mut player = Player::open(adapter, &launch, VecDeque::new(), singly).await?;
         player.reply(&Reply::Start).await;
         player.output(Origin::Stdout, &capture.stdout, capture.chunk).await;
         player.output(Origin::Stderr, &capture.stderr, capture.chunk).await;
         Ok(player.end(capture.exit, &note).await)
     };
-    let (replayed, faulty) = play(false).await?;
-    if faulty { Ok(play(true).await?.0) } else { Ok(replayed) }
+    let (replayed, faulty) = once(false).await?;
+    if faulty { Ok(once(true).await?.0) } else { Ok(replayed) }
 }
 
 impl AdapterRecord {

@@ -128,7 +128,7 @@ fn a_flood_on_stderr_holds_nothing_up_and_is_recorded() {
     let ran = place.run(&script, &[]);
     ran.expect(0, "completed");
     let stderr = place.answer(&["show", ran.run(), "--stderr"]).stdout;
-    assert!(stderr.len() >= 5_000_000 && stderr.len() % 1024 == 0, "{}", stderr.len());
+    assert!(stderr.len() >= 5_000_000 && stderr.len().is_multiple_of(1024), "{}", stderr.len());
     assert!(stderr.chunks(1024).all(|line| line.ends_with(b"\n") && line == &stderr[..1024]));
 }
 
