@@ -219,12 +219,13 @@ fn kill_the_host(deaf: bool) {
     assert!(String::from_utf8_lossy(&replayed.stderr).contains("killed"));
     assert!(!place.answer(&["receipt", &run]).status.success());
 
-    // The next start of wharf ends what is left.
+    // The next start of wharf ends what is left, and removes the files that the agent was started with.
+    assert_eq!(std::fs::read_dir(place.path("tmp")).unwrap().count(), 1);
     let script = good();
     let ran = Ran::of(&place.order(&script, &[]).output().unwrap());
     ran.expect(0, "completed");
     assert_eq!(place.processes(), Vec::<String>::new(), "{}", ran.stderr);
-    place.examine_but_temporary_files(&ran, &script);
+    place.examine(&ran, &script);
 }
 
 #[test]
