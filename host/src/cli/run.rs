@@ -65,7 +65,7 @@ async fn watch(mut run: wharf::Run, order: &RunOrder, terminal: bool, wanted: Op
     let mut lines = Lines::default();
     let mut open: Option<Ask> = None;
     let controller = run.controller();
-    let mut stops = stop_signals()?;
+    let mut stops = stop_signals(&controller)?;
     loop {
         tokio::select! {
             event = run.next() => {
@@ -113,7 +113,6 @@ async fn watch(mut run: wharf::Run, order: &RunOrder, terminal: bool, wanted: Op
             () = stops.next() => {
                 view.end_line();
                 shell.say(styled(DIM, "stopping; once more to stop at once"));
-                controller.cancel();
             }
         }
     }
@@ -209,7 +208,8 @@ impl Lines {
     }
 }
 
-/// Ctrl-C, and on Unix the signals that ask a program to end.
+/// Ctrl-C, and on Unix the signals that ask a program to end. They stop the run by themselves: whoever shows the events
+/// may be stuck because nobody reads them.
 struct StopSignals(mpsc::UnboundedReceiver<()>);
 
 impl StopSignals {
@@ -220,7 +220,7 @@ impl StopSignals {
     }
 }
 
-fn stop_signals() -> Result<StopSignals> {
+fn stop_signals(controller: &wharf::Controller) -> Result<StopSignals> {
     let (sender, receiver) = mpsc::unbounded_channel();
     #[cfg(unix)]
     for kind in [
@@ -230,14 +230,23 @@ fn stop_signals() -> Result<StopSignals> {
     ] {
         let mut signal = tokio::signal::unix::signal(kind)
             .map_err(|why| Error::invalid(format!("signals cannot be received: {why}")))?;
-        let sender = sender.clone();
+        let (sender, controller) = (sender.clone(), controller.clone());
         tokio::spawn(async move {
-            while signal.recv().await.is_some() && sender.send(()).is_ok() {}
+            while signal.recv().await.is_some() {
+                controller.cancel();
+                let _ = sender.send(());
+            }
         });
     }
     #[cfg(not(unix))]
-    tokio::spawn(async move {
-        while tokio::signal::ctrl_c().await.is_ok() && sender.send(()).is_ok() {}
+    tokio::spawn({
+        let controller = controller.clone();
+        async move {
+            while tokio::signal::ctrl_c().await.is_ok() {
+                controller.cancel();
+                let _ = sender.send(());
+            }
+        }
     });
     Ok(StopSignals(receiver))
 }
