@@ -4,7 +4,7 @@
 //! when the first figures are taken. It stops early when its time is over, and says so. Exits with 1 on a leak.
 //!
 //! ```text
-//! soak --agent PATH [--runs 10000] [--parallel 100] [--seconds 150]
+//! soak --agent PATH [--runs 10000] [--parallel 100] [--seconds 165]
 //! ```
 
 use std::error::Error;
@@ -42,7 +42,7 @@ struct Order {
 
 impl Order {
     fn parse(words: &[String]) -> Result<Order, Box<dyn Error>> {
-        let mut order = Order { agent: PathBuf::new(), runs: 10_000, parallel: 100, time: Duration::from_secs(150) };
+        let mut order = Order { agent: PathBuf::new(), runs: 10_000, parallel: 100, time: Duration::from_secs(165) };
         for pair in words.chunks(2) {
             let [name, value] = pair else { return Err(format!("{} needs a value", pair[0]).into()) };
             match name.as_str() {
@@ -255,8 +255,8 @@ impl std::fmt::Display for Figures {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(
             formatter,
-            "{} KiB resident, {} descriptors, {} threads, {} processes left, {} temporary files left",
-            self.resident >> 10,
+            "{} MiB resident, {} descriptors, {} threads, {} processes left, {} temporary files left",
+            self.resident >> 20,
             self.descriptors,
             self.threads,
             self.processes,

@@ -249,7 +249,7 @@ impl Host {
         let sessions = if record { Some(Sessions::open(&self.0.places.data.join("sessions.db"))?) } else { None };
         let before = used_before(sessions.as_ref(), &turn.session);
 
-        let folder = launch_folder(&plan)?;
+        let folder = launch_folder(&plan, keeper.run())?;
         if let Some(services) = instance.services() {
             services.set_launch_folder(folder.path());
         }
@@ -333,9 +333,11 @@ impl Host {
         self.0.places.data.join("live")
     }
 
-    /// End what is left of runs whose host was killed.
+    /// End what is left of runs whose host was killed, and remove the files that they were started with.
     pub fn reap_orphans(&self) -> Vec<Reaped> {
-        crate::supervisor::reap_orphans(&self.registry())
+        let reaped = crate::supervisor::reap_orphans(&self.registry());
+        reaped.iter().for_each(|reaped| remove_launch_folders(&reaped.run));
+        reaped
     }
 
     /// The folder of the recorded runs.
@@ -386,9 +388,9 @@ fn used_before(sessions: Option<&Sessions>, choice: &SessionChoice) -> Usage {
 }
 
 /// A private folder with the launch's files in it.
-fn launch_folder(plan: &Plan) -> Result<tempfile::TempDir> {
+fn launch_folder(plan: &Plan, run: &str) -> Result<tempfile::TempDir> {
     let folder = tempfile::Builder::new()
-        .prefix("wharf-")
+        .prefix(&launch_prefix(run))
         .tempdir()
         .map_err(|why| Error::system("making a folder for the agent's files", why))?;
     for (name, content) in &plan.files {
@@ -396,6 +398,21 @@ fn launch_folder(plan: &Plan) -> Result<tempfile::TempDir> {
         std::fs::write(&path, content).map_err(|why| Error::system(format!("writing {}", path.display()), why))?;
     }
     Ok(folder)
+}
+
+/// How the names of a run's private folders begin, by which those of a killed host are found.
+fn launch_prefix(run: &str) -> String {
+    format!("wharf-{run}-")
+}
+
+/// What a killed host could not remove: it may hold prompts and tokens.
+fn remove_launch_folders(run: &str) {
+    let prefix = launch_prefix(run);
+    for entry in std::fs::read_dir(std::env::temp_dir()).into_iter().flatten().flatten() {
+        if entry.file_name().to_string_lossy().starts_with(&prefix) {
+            let _ = std::fs::remove_dir_all(entry.path());
+        }
+    }
 }
 
 /// The report of a turn that could not be started, for whoever reads nothing but events.

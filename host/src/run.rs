@@ -265,7 +265,8 @@ impl Loop {
             let deadline = self.conversation.driver().deadline().filter(|_| exit.is_none()).map(|at| begun + at);
             let room = outbox.is_empty();
             // While nobody reads the events, the pipes are not read either: what is left in them is not to be given up.
-            let wake = [deadline, drain_until.filter(|_| room)].into_iter().flatten().min();
+            // What the agent left behind does not wait for that.
+            let wake = [deadline, drain_until.filter(|_| room || swept.is_none())].into_iter().flatten().min();
             let actions = tokio::select! {
                 biased;
                 command = commands.recv(), if listening => match command {
@@ -303,7 +304,7 @@ impl Loop {
                 bytes = stdout.read(), if room && stdout.is_open() => self.output(stdout.origin, &bytes).await,
                 bytes = stderr.read(), if room && stderr.is_open() => self.output(stderr.origin, &bytes).await,
                 () = sleep_until(wake), if wake.is_some() => {
-                    if room && drain_until.is_some_and(|until| Instant::now() >= until) {
+                    if drain_until.is_some_and(|until| Instant::now() >= until) {
                         if swept.is_some() {
                             break;
                         }

@@ -2,6 +2,7 @@
 //! asks before it lists a folder.
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, reason = "a test may")]
+#![expect(clippy::print_stderr, reason = "what is skipped is said")]
 
 mod harness;
 

@@ -1,6 +1,7 @@
 //! A reader that stalls holds up the agent, and does not grow the host. Alone in its file: it measures this process.
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, reason = "a test may")]
+#![expect(clippy::print_stdout, reason = "the figures are worth reading")]
 
 mod harness;
 

@@ -162,6 +162,17 @@ fn eight_at_once_lose_nothing() {
 }
 
 #[test]
+fn a_run_that_is_not_recorded_leaves_nothing() {
+    let place = Place::new();
+    let ran = Ran::of(&place.order(&good(), &["--no-record"]).output().unwrap());
+    ran.expect(0, "completed");
+    assert!(ran.report()["run"].is_null());
+    place.expect_alone();
+    assert_eq!(place.json(&["runs", "--json"]), serde_json::json!([]));
+    assert_eq!(files_with(&place.path("data"), b"s-1"), Vec::<std::path::PathBuf>::new());
+}
+
+#[test]
 fn a_receipt_tells_of_any_byte_that_changed() {
     let place = Place::new();
     let ran = place.run(&good(), &[]);

@@ -156,6 +156,28 @@ fn a_turn_that_was_done_is_not_cancelled_by_a_late_signal() {
 }
 
 #[test]
+fn a_reader_that_stalls_does_not_keep_a_signal_from_stopping_the_agent() {
+    let place = Place::new();
+    let script =
+        Script::new().line(HELLO).step("setsid-child 60").line(SAY).step("flood-stdout 50000000").step("silence");
+    let (child, reader, printed) = started(&place, &script, &[], "message");
+    // It is stuck when the recording does not grow any more.
+    let recorded = || place.json(&["runs", "--json"])[0]["bytes"].as_u64();
+    let mut last = None;
+    wait_until("everything is stuck", || {
+        std::thread::sleep(Duration::from_millis(200));
+        std::mem::replace(&mut last, recorded()) == last
+    });
+    assert_eq!(place.processes().len(), 2);
+    signal(&child, "INT");
+    wait_until("the agent and its tool are gone", || place.processes().is_empty());
+    let ran = ended(child, reader, printed);
+    ran.expect(130, "cancelled");
+    place.expect_alone();
+    place.expect_replay(ran.run());
+}
+
+#[test]
 fn a_reader_that_goes_away_stops_the_agent() {
     let place = Place::new();
     let script = Script::new()
@@ -219,12 +241,13 @@ fn kill_the_host(deaf: bool) {
     assert!(String::from_utf8_lossy(&replayed.stderr).contains("killed"));
     assert!(!place.answer(&["receipt", &run]).status.success());
 
-    // The next start of wharf ends what is left.
+    // The next start of wharf ends what is left, and removes the files that the agent was started with.
+    assert_eq!(std::fs::read_dir(place.path("tmp")).unwrap().count(), 1);
     let script = good();
     let ran = Ran::of(&place.order(&script, &[]).output().unwrap());
     ran.expect(0, "completed");
     assert_eq!(place.processes(), Vec::<String>::new(), "{}", ran.stderr);
-    place.examine_but_temporary_files(&ran, &script);
+    place.examine(&ran, &script);
 }
 
 #[test]

@@ -9,7 +9,7 @@ Usage: cargo xtask COMMAND
   lint              formatting, clippy, rustdoc and cargo-deny, with warnings as errors
   guests            build the guests of tests/guests as components
   soak [FLAG…]      run the tests' agent 10,000 times, 100 at a time, in one process, and look for leaks; stops after
-                    150 seconds; takes --runs N, --parallel N, --seconds N
+                    165 seconds; takes --runs N, --parallel N, --seconds N
   setup             install the wasm32-wasip2 target where it is missing; the others do it too
 
 CARGO_TARGET_DIR is honoured. A failing step ends the command with its exit code.";

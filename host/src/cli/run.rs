@@ -71,7 +71,7 @@ async fn watch(
     let mut lines = Lines::default();
     let mut open: Option<Ask> = None;
     let controller = run.controller();
-    let mut stops = stop_signals()?;
+    let mut stops = stop_signals(&controller)?;
     loop {
         tokio::select! {
             event = run.next() => {
@@ -119,7 +119,6 @@ async fn watch(
             () = stops.next() => {
                 view.end_line();
                 shell.say(styled(DIM, "stopping; once more to stop at once"));
-                controller.cancel();
             }
         }
     }
@@ -215,7 +214,8 @@ impl Lines {
     }
 }
 
-/// Ctrl-C, and on Unix the signals that ask a program to end.
+/// Ctrl-C, and on Unix the signals that ask a program to end. They stop the run by themselves: whoever shows the events
+/// may be stuck because nobody reads them.
 struct StopSignals(mpsc::UnboundedReceiver<()>);
 
 impl StopSignals {
@@ -226,7 +226,7 @@ impl StopSignals {
     }
 }
 
-fn stop_signals() -> Result<StopSignals> {
+fn stop_signals(controller: &wharf::Controller) -> Result<StopSignals> {
     let (sender, receiver) = mpsc::unbounded_channel();
     #[cfg(unix)]
     for kind in [
@@ -236,11 +236,24 @@ fn stop_signals() -> Result<StopSignals> {
     ] {
         let mut signal = tokio::signal::unix::signal(kind)
             .map_err(|why| Error::invalid(format!("signals cannot be received: {why}")))?;
-        let sender = sender.clone();
-        tokio::spawn(async move { while signal.recv().await.is_some() && sender.send(()).is_ok() {} });
+        let (sender, controller) = (sender.clone(), controller.clone());
+        tokio::spawn(async move {
+            while signal.recv().await.is_some() {
+                controller.cancel();
+                let _ = sender.send(());
+            }
+        });
     }
     #[cfg(not(unix))]
-    tokio::spawn(async move { while tokio::signal::ctrl_c().await.is_ok() && sender.send(()).is_ok() {} });
+    tokio::spawn({
+        let controller = controller.clone();
+        async move {
+            while tokio::signal::ctrl_c().await.is_ok() {
+                controller.cancel();
+                let _ = sender.send(());
+            }
+        }
+    });
     Ok(StopSignals(receiver))
 }
 
@@ -355,7 +368,8 @@ fn session(order: &RunOrder, host: &Host, adapter: &Adapter) -> Result<SessionCh
         let sessions = host.known_sessions()?;
         if name == "last" {
             let workspace = std::fs::canonicalize(&order.workspace).unwrap_or_else(|_| order.workspace.clone());
-            let last = sessions.map(|sessions| sessions.last(Some(&adapter.info().id), Some(&workspace))).transpose()?;
+            let last =
+                sessions.map(|sessions| sessions.last(Some(&adapter.info().id), Some(&workspace))).transpose()?;
             return last.flatten().map(|entry| entry.id).ok_or_else(|| {
                 Error::invalid(format!("no session of {} in this workspace is remembered", adapter.info().id))
                     .hint("`wharf sessions` lists those that are")

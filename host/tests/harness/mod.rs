@@ -261,12 +261,6 @@ impl Place {
     #[track_caller]
     pub(crate) fn examine(&self, ran: &Ran, script: &Script) {
         self.expect_alone();
-        self.examine_but_temporary_files(ran, script);
-    }
-
-    /// The same after a host was killed, which could not remove its files.
-    #[track_caller]
-    pub(crate) fn examine_but_temporary_files(&self, ran: &Ran, script: &Script) {
         self.expect_recorded(ran.run(), &script.stdout);
         self.expect_replay(ran.run());
         let receipt = self.answer(&["receipt", ran.run(), "--verify"]);
