@@ -336,7 +336,9 @@ impl Host {
     /// End what is left of runs whose host was killed, and remove the files that they were started with.
     pub fn reap_orphans(&self) -> Vec<Reaped> {
         let reaped = crate::supervisor::reap_orphans(&self.registry());
-        reaped.iter().for_each(|reaped| remove_launch_folders(&reaped.run));
+        for run in &reaped {
+            remove_launch_folders(&run.run);
+        }
         reaped
     }
 
