@@ -16,7 +16,7 @@ use crate::prepare::{FramingKind, plan_unchecked};
 use crate::recording::{Kind, RecordingReader, Tail};
 use crate::redact::Secrets;
 use crate::services::Services;
-use crate::turn::{SessionChoice, Turn};
+use crate::turn::Turn;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 use std::path::Path;
@@ -182,11 +182,10 @@ fn host_answers(path: &Path) -> Result<VecDeque<String>> {
 
 /// Play a capture to an adapter.
 pub(crate) async fn capture(adapter: &Adapter, capture: Capture) -> Result<Replayed> {
-    let mut turn = capture.turn.unwrap_or_else(|| Turn::new("(a capture)"));
-    if turn.session == SessionChoice::Fresh(None) {
-        turn.session = SessionChoice::Fresh(Some("00000000-0000-4000-8000-000000000000".to_owned()));
-    }
-    let turn = turn.complete(&adapter.info().id, &adapter.info().options)?;
+    let turn = capture.turn.unwrap_or_else(|| Turn::new("(a capture)"));
+    // Nobody offered the agent an id: what the capture does not say stays unknown.
+    let session = turn.session.clone();
+    let turn = Turn { session, ..turn.complete(&adapter.info().id, &adapter.info().options)? };
     let binary = Binary {
         program: "/unknown".to_owned(),
         leading_args: vec![],

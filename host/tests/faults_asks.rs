@@ -124,10 +124,7 @@ sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
 fn typed(place: &Place, answers: &str) -> Option<Ran> {
     let there = Command::new("python3").args(["-c", "import pty"]).output().is_ok_and(|output| output.status.success());
     if !there {
-        #[expect(clippy::print_stderr, reason = "a test that is skipped says so")]
-        {
-            eprintln!("skipped: python3 with its module pty is not there");
-        }
+        eprintln!("skipped: python3 with its module pty is not there");
         return None;
     }
     let wharf = place.wharf(["run", "--adapter", "echo", "count these words"]);
