@@ -40,6 +40,12 @@ pub(super) fn nobody(stage: &Stage<'_>) -> Verdict {
     Ok(())
 }
 
+/// Claude Code tells the model, which goes on. Copilot ends the turn there, without another word.
+fn after_a_no(stage: &Stage<'_>, ran: &Ran) -> Result<(), String> {
+    if stage.agent.is_copilot() { ran.ends("cancelled", 130)? } else { ran.answers("Done.")? };
+    Ok(())
+}
+
 fn by_rules(stage: &Stage<'_>, rules: &str, steps: Vec<Step>) -> Result<Ran, String> {
     let file = stage.write("rules.toml", rules)?;
     let model = stage.model(steps)?;
@@ -57,7 +63,7 @@ pub(super) fn allowed(stage: &Stage<'_>) -> Verdict {
 
 pub(super) fn denied(stage: &Stage<'_>) -> Verdict {
     let ran = by_rules(stage, "otherwise = \"deny\"\n", shell_then(stage, MAKES))?;
-    ran.completes()?;
+    after_a_no(stage, &ran)?;
     ran.expect(answered(&ran) == [("rule", false)], "no rule denied it")?;
     let statuses: Vec<&str> = ran.tools().into_iter().map(|(_, status)| status).collect();
     ran.expect(statuses == ["denied"], "the tool is not told to be denied")?;
@@ -68,6 +74,7 @@ pub(super) fn denied(stage: &Stage<'_>) -> Verdict {
 pub(super) fn timed_out(stage: &Stage<'_>) -> Verdict {
     let model = stage.model(shell_then(stage, MAKES))?;
     let ran = stage.run(&model, &["--ask", "--limit-ask", "2", "Touch it."])?;
+    after_a_no(stage, &ran)?;
     ran.expect(answered(&ran) == [("timeout", false)], "the time did not run out")?;
     ran.expect(!was_done(stage), "it was done all the same")?;
     Ok(())

@@ -14,7 +14,8 @@ pub(super) fn system(stage: &Stage<'_>) -> Verdict {
 
 pub(super) fn long(stage: &Stage<'_>) -> Verdict {
     let line = |number: usize| format!("{number}: \"Schiffe\" ⚓ \\ \t<b>&amp;</b> $HOME `pwd` 港 %s\n");
-    let prompt: String = (0..4000).map(line).collect();
+    // Copilot takes white space from the end of what it passes on, so there is none.
+    let prompt: String = (0..4000).map(line).chain(["The end.".to_owned()]).collect();
     let file = stage.write("prompt.md", &prompt)?;
     let model = stage.model(vec![Step::text("Read.")])?;
     let ran = stage.run(&model, &["--file", &file])?;

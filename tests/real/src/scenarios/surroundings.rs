@@ -4,7 +4,7 @@ use super::not_offered;
 use crate::agent::Login;
 use crate::process::{children, signal, wait_for};
 use crate::ran::text;
-use crate::stage::{Model, Stage};
+use crate::stage::{Running, Stage};
 use crate::{Shortfall, Verdict};
 use rustix::process::Signal;
 use serde_json::Value;
@@ -22,8 +22,7 @@ pub(super) fn models(stage: &Stage<'_>) -> Verdict {
     let model = stage.model(vec![])?;
     let login = if stage.agent.is_copilot() { Login::Token } else { Login::Key };
     let listed = json(stage, &model.url(), login, &["models", "--json", &stage.agent.adapter()])?;
-    let models = listed["models"].as_array().or(listed.as_array()).cloned().unwrap_or_default();
-    let ids: Vec<&str> = models.iter().map(|model| text(&model["id"])).collect();
+    let ids: Vec<&str> = listed["detail"].as_array().into_iter().flatten().map(|model| text(&model["id"])).collect();
     let (there, missing): (&[&str], &[&str]) = if stage.agent.is_copilot() {
         (&["gpt-mock", "claude-mock"], &["gpt-hidden", "embedding-mock"])
     } else {
@@ -62,21 +61,17 @@ pub(super) fn token_messages(stage: &Stage<'_>) -> Verdict {
 /// The truth is what the system says of the process, not what `wharf` says of it.
 pub(super) fn explained(stage: &Stage<'_>) -> Verdict {
     let model = stage.model(vec![Step { end: End::Stalled, ..Step::text("So it") }])?;
-    let words = ["--adapter", &stage.agent.adapter(), "--session-id", "0badcafe-0000-4abc-8def-000000000001"];
-    let words = [&words[..], &["--system", "Be brief.", "--model", "mock-model", "Explain."]].concat();
-    let explained = json(stage, &model.url(), Login::Key, &[&["explain", "--json"], &words[..]].concat())?;
+    let words = ["--session-id", "0badcafe-0000-4abc-8def-000000000001", "--system", "Be brief."];
+    let words = [&words[..], &["--model", "mock-model", "Explain."]].concat();
+    let adapter = stage.agent.adapter();
+    let explain = [&["explain", "--json", "--adapter", &adapter], &words[..]].concat();
+    let explained = json(stage, &model.url(), Login::Key, &explain)?;
     let running = stage.start(&model.url(), Login::Key, &words)?;
-    let ended = observed(&model, &running).map(|real| (real, signal(running.child.id(), Signal::INT)));
-    let (real, signalled) = match ended {
-        Ok(found) => found,
-        Err(why) => {
-            signal(running.child.id(), Signal::INT)?;
-            stage.end(running, &model.url())?;
-            return Err(why.into());
-        }
-    };
-    signalled?;
-    stage.end(running, &model.url())?;
+    let real = observed(&running);
+    // Whatever was seen: the run must not outlive its scenario. One that is over already cannot be signalled.
+    let _ = signal(running.child.id(), Signal::INT);
+    let ran = stage.end(running, &model.url())?;
+    let real = real.map_err(|why| format!("{why}; {}", ran.summary()))?;
     let wanted = explained["args"].as_array().into_iter().flatten().map(text);
     let wanted: Vec<&str> = std::iter::once(text(&explained["program"])).chain(wanted).collect();
     let agrees = |(wanted, real): (&&str, &String)| match wanted.split_once("<file ") {
@@ -95,7 +90,7 @@ pub(super) fn explained(stage: &Stage<'_>) -> Verdict {
 }
 
 /// The command lines of what `wharf` has started, once the agent talks.
-fn observed(_model: &Model, running: &crate::stage::Running) -> Result<Vec<Vec<String>>, String> {
+fn observed(running: &Running) -> Result<Vec<Vec<String>>, String> {
     running.wait_for_event("text-delta")?;
     let id = running.child.id();
     wait_for("the agent's process", Duration::from_secs(10), || Some(children(id)).filter(|found| !found.is_empty()))
