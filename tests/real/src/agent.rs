@@ -207,7 +207,7 @@ impl Agent {
     pub(crate) fn command_rule(&self, word: &str) -> String {
         match self.kind {
             Kind::Copilot => format!("shell({word})"),
-            Kind::Claude => format!("Bash({word} *)"),
+            Kind::Claude => format!("Bash({word}:*)"),
         }
     }
 

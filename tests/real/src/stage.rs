@@ -195,10 +195,15 @@ impl<'a> Stage<'a> {
 impl Running {
     /// Wait until the agent has said this.
     pub(crate) fn wait_for_event(&self, kind: &str) -> Result<(), String> {
-        let begins = |line: &str| {
+        let look = || self.has_said(kind).then_some(());
+        crate::process::wait_for(&format!("an event `{kind}`"), std::time::Duration::from_mins(1), look)
+    }
+
+    /// Whether the agent has said this.
+    pub(crate) fn has_said(&self, kind: &str) -> bool {
+        let is_it = |line: &str| {
             serde_json::from_str::<serde_json::Value>(line).is_ok_and(|event| text(&event["type"]) == kind)
         };
-        let look = || self.lines.lock().expect("nobody panics with it").lines().any(begins).then_some(());
-        crate::process::wait_for(&format!("an event `{kind}`"), std::time::Duration::from_mins(1), look)
+        self.lines.lock().expect("nobody panics with it").lines().any(is_it)
     }
 }

@@ -46,10 +46,15 @@ fn after_a_no(stage: &Stage<'_>, ran: &Ran) -> Result<(), String> {
     Ok(())
 }
 
+/// The protocol in which 1.0.35 asks does not know of keys.
+fn login(stage: &Stage<'_>) -> Login {
+    if stage.agent.is_copilot() && stage.agent.is_old() { Login::Token } else { Login::Key }
+}
+
 fn by_rules(stage: &Stage<'_>, rules: &str, steps: Vec<Step>) -> Result<Ran, String> {
     let file = stage.write("rules.toml", rules)?;
     let model = stage.model(steps)?;
-    stage.run(&model, &["--rules", &file, "Touch it."])
+    stage.run_at(&model.url(), login(stage), &["--rules", &file, "Touch it."])
 }
 
 pub(super) fn allowed(stage: &Stage<'_>) -> Verdict {
@@ -73,8 +78,10 @@ pub(super) fn denied(stage: &Stage<'_>) -> Verdict {
 
 pub(super) fn timed_out(stage: &Stage<'_>) -> Verdict {
     let model = stage.model(shell_then(stage, MAKES))?;
-    let ran = stage.run(&model, &["--ask", "--limit-ask", "2", "Touch it."])?;
-    after_a_no(stage, &ran)?;
+    let words = ["--ask", "--limit-ask", "2", "Touch it."];
+    let ran = stage.run_at(&model.url(), login(stage), &words)?;
+    // Whatever the agent made of the no: what it needed was a person.
+    ran.ends("blocked", 5)?;
     ran.expect(answered(&ran) == [("timeout", false)], "the time did not run out")?;
     ran.expect(!was_done(stage), "it was done all the same")?;
     Ok(())

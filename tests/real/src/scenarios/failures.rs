@@ -50,8 +50,8 @@ pub(super) fn rate_limit_passes(stage: &Stage<'_>) -> Verdict {
     let steps = vec![with_header(Step::status(429), "retry-after", "1"), Step::text("Patience pays.")];
     let ran = run(stage, steps, 2, &[])?;
     ran.answers("Patience pays.")?;
-    // 2.0 retries in silence.
-    if stage.agent.is_copilot() || !stage.agent.is_old() {
+    // The old ones retry in silence.
+    if !stage.agent.is_old() {
         ran.expect(ran.events("retrying").next().is_some(), "the retry is not told")?;
     }
     Ok(())

@@ -31,7 +31,9 @@ pub(super) fn short(stage: &Stage<'_>) -> Verdict {
 pub(super) fn long(stage: &Stage<'_>) -> Verdict {
     // Beyond the basic plane, right to left, joined, and with the line separators that some readers split at.
     let verse = "Häfen ⚓ 港 🚢 \u{2028}\u{5d0}\u{5d1} e\u{301} 👩‍🚀 \"q\" \\ \t|\n";
-    let reply = verse.repeat(1500);
+    // 2.0 exits without waiting for its reader: what does not fit into the pipe is lost, the end of the turn too.
+    let verses = if !stage.agent.is_copilot() && stage.agent.is_old() { 150 } else { 1500 };
+    let reply = verse.repeat(verses);
     let model = stage.model(vec![Step { piece: 61, ..Step::text(reply.clone()) }])?;
     let ran = stage.run(&model, &["Sing."])?;
     ran.completes()?;
@@ -39,7 +41,7 @@ pub(super) fn long(stage: &Stage<'_>) -> Verdict {
     // Agents may trim the ends of an answer, but nothing else.
     ran.expect(answer.trim() == reply.trim(), "the answer is not what was said")?;
     ran.expect(deltas(&ran, "text-delta").trim() == reply.trim(), "the pieces do not make up what was said")?;
-    ran.expect(ran.events("text-delta").count() > 100, "it did not come in pieces")?;
+    ran.expect(ran.events("text-delta").count() > verses / 10, "it did not come in pieces")?;
     Ok(())
 }
 

@@ -51,7 +51,7 @@ fn by_token(stage: &Stage<'_>, name: &str, path: &str) -> Verdict {
 }
 
 pub(super) fn token_responses(stage: &Stage<'_>) -> Verdict {
-    by_token(stage, "gpt-mock", if stage.agent.is_old() { "/chat/completions" } else { "/responses" })
+    by_token(stage, "gpt-mock", "/responses")
 }
 
 pub(super) fn token_messages(stage: &Stage<'_>) -> Verdict {
@@ -89,11 +89,18 @@ pub(super) fn explained(stage: &Stage<'_>) -> Verdict {
     Err(Shortfall::Failed(format!("explain says {wanted:?}, and what ran is {real:?}")))
 }
 
-/// The command lines of what `wharf` has started, once the agent talks.
+/// The command lines of what `wharf` has started until the agent talks.
 fn observed(running: &Running) -> Result<Vec<Vec<String>>, String> {
-    running.wait_for_event("text-delta")?;
-    let id = running.child.id();
-    wait_for("the agent's process", Duration::from_secs(10), || Some(children(id)).filter(|found| !found.is_empty()))
+    // From the start on: some agents write a title over their command line.
+    let mut seen = vec![];
+    let talks = || {
+        seen.extend(children(running.child.id()));
+        running.has_said("text-delta").then_some(())
+    };
+    wait_for("the agent's first words", Duration::from_mins(1), talks)?;
+    seen.sort();
+    seen.dedup();
+    Ok(seen)
 }
 
 pub(super) fn doctor(stage: &Stage<'_>) -> Verdict {
