@@ -6,6 +6,7 @@
 mod chore;
 mod command;
 mod guest;
+mod real;
 mod step;
 mod target;
 mod workspace;
@@ -38,5 +39,6 @@ fn run(command: &Command, workspace: &Workspace) -> Result<(), Failed> {
         Command::Test(arguments) => step::run_all(workspace, &chore::test(arguments)),
         Command::Lint => chore::lint(workspace),
         Command::Guests => chore::guests(workspace),
+        Command::Real(order) => real::run(order, workspace),
     }
 }

@@ -136,7 +136,8 @@ mod tests {
         let scenario = Scenario { steps, ..Scenario::default() };
         let mut position = Position::default();
         let mut next = |user: &str| position.next(&scenario, user).and_then(|step| step.text.clone());
-        let said: Vec<_> = ["go", "dig here", "go", "dig here", "dig", "go"].map(&mut next).into_iter().flatten().collect();
+        let said: Vec<_> =
+            ["go", "dig here", "go", "dig here", "dig", "go"].map(&mut next).into_iter().flatten().collect();
         assert_eq!(said, ["one", "deep", "two", "deeper", "deeper", "two"]);
         assert_eq!(Position::default().next(&Scenario::default(), ""), None);
     }

@@ -89,7 +89,8 @@ async fn answer(shared: Arc<Shared>, request: hyper::Request<Incoming>) -> Resul
     let wire = Wire::of(&path).filter(|_| head.method == Method::POST);
     let is_aside = wire.is_some() && body["tools"].as_array().is_none_or(Vec::is_empty);
     let headers = head.headers.iter();
-    let headers = headers.map(|(name, value)| (name.to_string(), String::from_utf8_lossy(value.as_bytes()).into_owned()));
+    let headers =
+        headers.map(|(name, value)| (name.to_string(), String::from_utf8_lossy(value.as_bytes()).into_owned()));
     let number = shared.record.add(Request {
         method: head.method.to_string(),
         path: path.clone(),
@@ -105,7 +106,9 @@ async fn answer(shared: Arc<Shared>, request: hyper::Request<Incoming>) -> Resul
             None => nowhere(&path),
         },
         None if head.method == Method::HEAD => whole(StatusCode::OK, &Value::Null),
-        None if path.ends_with("/count_tokens") => whole(StatusCode::OK, &json!({ "input_tokens": bytes.len() / 4 + 1 })),
+        None if path.ends_with("/count_tokens") => {
+            whole(StatusCode::OK, &json!({ "input_tokens": bytes.len() / 4 + 1 }))
+        }
         None => nowhere(&path),
     })
 }

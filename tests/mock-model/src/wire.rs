@@ -163,7 +163,10 @@ mod tests {
         let mut step = Step::status(429);
         step.error.insert("code".to_owned(), json!("slow_down"));
         let of_anthropic = Wire::Messages.failure(&step, 429);
-        assert_eq!((&of_anthropic["type"], &of_anthropic["error"]["type"]), (&json!("error"), &json!("rate_limit_error")));
+        assert_eq!(
+            (&of_anthropic["type"], &of_anthropic["error"]["type"]),
+            (&json!("error"), &json!("rate_limit_error"))
+        );
         assert_eq!(Wire::Chat.failure(&step, 429)["error"]["code"], "slow_down");
     }
 

@@ -118,12 +118,13 @@ impl Agent {
             ("WHARF_DATA", text(folder.join("data"))),
             ("WHARF_CACHE", text(self.work.join("cache"))),
         ];
-        all.extend(self.variables(url, login).into_iter().map(|(name, value)| (name, value.to_string())));
+        all.extend(self.variables(url, login));
         all
     }
 
     fn variables(&self, url: &str, login: Login) -> Vec<(&'static str, String)> {
-        let set = |pairs: &[(&'static str, &str)]| pairs.iter().map(|(name, value)| (*name, (*value).to_owned())).collect();
+        let set =
+            |pairs: &[(&'static str, &str)]| pairs.iter().map(|(name, value)| (*name, (*value).to_owned())).collect();
         let provider = format!("{url}/v1");
         match (self.kind, login) {
             (Kind::Copilot, Login::Key) => set(&[

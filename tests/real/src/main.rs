@@ -73,7 +73,8 @@ fn run(options: &Options) -> Result<bool, String> {
     let runtime = tokio::runtime::Runtime::new().map_err(|why| format!("no runtime: {why}"))?;
     let agent = Agent::new(options);
     agent.prepare()?;
-    let wanted = |scenario: &&Scenario| options.scenario.as_ref().is_none_or(|name| scenario.name.contains(name.as_str()));
+    let wanted =
+        |scenario: &&Scenario| options.scenario.as_ref().is_none_or(|name| scenario.name.contains(name.as_str()));
     let chosen: Vec<&Scenario> = scenarios::ALL.iter().filter(wanted).collect();
     if chosen.is_empty() {
         return Err(format!("no scenario is called `{}`", options.scenario.as_deref().unwrap_or_default()));
@@ -106,7 +107,7 @@ fn run(options: &Options) -> Result<bool, String> {
     say(&format!("{}: {passed} passed, {failed} failed, {others} not offered", agent.title()));
     if let Some(path) = &options.table {
         let names: Vec<&str> = scenarios::ALL.iter().map(|scenario| scenario.name).collect();
-        Table::read(path)?.with(rows, &names).write(path)?;
+        Table::read(path)?.with(&rows, &names).write(path)?;
     }
     Ok(failed == 0)
 }

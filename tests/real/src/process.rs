@@ -1,13 +1,15 @@
 //! Processes of the scenarios: running, ended, and looked for.
 
-use rustix::process::{Pid, Signal, kill_process};
 use std::fs;
+use std::process::Command;
 use std::time::{Duration, Instant};
 
-/// Send a signal to a process that this program started.
-pub(crate) fn signal(id: u32, signal: Signal) -> Result<(), String> {
-    let pid = i32::try_from(id).ok().and_then(Pid::from_raw).ok_or("no process has that id")?;
-    kill_process(pid, signal).map_err(|why| format!("the process {id} cannot be signalled: {why}"))
+/// Ctrl-C for a process that this program started.
+pub(crate) fn interrupt(id: u32) -> Result<(), String> {
+    match Command::new("kill").args(["-INT", &id.to_string()]).status() {
+        Ok(status) if status.success() => Ok(()),
+        failed => Err(format!("the process {id} cannot be interrupted: {failed:?}")),
+    }
 }
 
 /// Whether a process is there and not merely waiting to be reaped.
@@ -58,7 +60,6 @@ pub(crate) fn wait_for<T>(what: &str, limit: Duration, mut look: impl FnMut() ->
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::process::Command;
 
     #[test]
     fn a_child_is_found_and_its_end_is_seen() {
@@ -68,7 +69,7 @@ mod tests {
         let found = || children(std::process::id()).contains(&words.to_vec()).then_some(());
         wait_for("the child", Duration::from_secs(10), found).expect("found");
         assert!(is_alive(child.id()));
-        signal(child.id(), Signal::KILL).expect("signalled");
+        interrupt(child.id()).expect("interrupted");
         let gone = || (!is_alive(child.id())).then_some(());
         wait_for("its end", Duration::from_secs(10), gone).expect("gone, though nobody reaped it");
         child.wait().expect("reaped");

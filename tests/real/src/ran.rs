@@ -97,7 +97,9 @@ mod tests {
     use super::*;
 
     fn ran(outcome: &str, code: i32) -> Ran {
-        let line = format!(r#"{{"type":"report","outcome":"{outcome}","answer":"yes","error":{{"class":"auth"}},"tools":[]}}"#);
+        let line = format!(
+            r#"{{"type":"report","outcome":"{outcome}","answer":"yes","error":{{"class":"auth"}},"tools":[]}}"#
+        );
         Ran::new(&format!("{{\"type\":\"notice\"}}\n{line}\n"), String::new(), Some(code))
     }
 

@@ -137,7 +137,8 @@ impl<'a> Stage<'a> {
     pub(crate) fn start(&self, url: &str, login: Login, words: &[&str]) -> Result<Running, String> {
         let mut command = self.wharf(url, login);
         command.args(self.words()).args(words);
-        let mut child = command.spawn().map_err(|why| format!("{} cannot be started: {why}", self.agent.wharf.display()))?;
+        let mut child =
+            command.spawn().map_err(|why| format!("{} cannot be started: {why}", self.agent.wharf.display()))?;
         let stdout = child.stdout.take().expect("stdout is piped");
         let mut stderr = child.stderr.take().expect("stderr is piped");
         let lines = Arc::new(Mutex::new(String::new()));
@@ -170,7 +171,10 @@ impl<'a> Stage<'a> {
                 *drift.entry(native.clone()).or_default() += count.as_u64().unwrap_or(1);
             }
         }
-        ran.expect(ran.report["drift"]["malformed"].as_u64().unwrap_or(0) == 0, "the adapter met frames it cannot read")?;
+        ran.expect(
+            ran.report["drift"]["malformed"].as_u64().unwrap_or(0) == 0,
+            "the adapter met frames it cannot read",
+        )?;
         self.replay(&ran, url)?;
         Ok(ran)
     }

@@ -89,7 +89,7 @@ impl Table {
 
     /// With rows in the place of older ones of the same scenario. `scenarios` is the order, and those that it does not
     /// name are gone.
-    pub(crate) fn with(self, rows: Vec<Row>, scenarios: &[&str]) -> Table {
+    pub(crate) fn with(self, rows: &[Row], scenarios: &[&str]) -> Table {
         let same = |one: &Row, other: &Row| {
             (&one.agent, &one.version, &one.scenario) == (&other.agent, &other.version, &other.scenario)
         };
@@ -130,8 +130,12 @@ mod tests {
 
     #[test]
     fn new_rows_replace_old_ones_and_leave_the_others() {
-        let old = Table(vec![row("1.0.35", "one", "passed"), row("1.0.102", "one", "**failed**"), row("1.0.35", "gone", "x")]);
-        let new = old.with(vec![row("1.0.102", "one", "passed"), row("1.0.102", "zero", "passed")], &["zero", "one"]);
+        let old = Table(vec![
+            row("1.0.35", "one", "passed"),
+            row("1.0.102", "one", "**failed**"),
+            row("1.0.35", "gone", "x"),
+        ]);
+        let new = old.with(&[row("1.0.102", "one", "passed"), row("1.0.102", "zero", "passed")], &["zero", "one"]);
         let expected =
             [row("1.0.102", "zero", "passed"), row("1.0.102", "one", "passed"), row("1.0.35", "one", "passed")];
         assert_eq!(new.0, expected);

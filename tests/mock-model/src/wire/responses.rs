@@ -59,7 +59,7 @@ pub(super) fn stream(request: &Value, step: &Step, serial: &str) -> Stream {
     events.push(json!({ "type": "response.completed", "response": whole(request, step, serial) }));
     let frames = events.into_iter().enumerate().map(|(number, mut event)| {
         event["sequence_number"] = json!(number);
-        let is_piece = event["type"].as_str().is_some_and(|name| name.ends_with(".delta"));
+        let is_piece = event["type"].as_str().is_some_and(|name| name.rsplit('.').next() == Some("delta"));
         Frame { is_piece, ..Frame::named(&event) }
     });
     let mut body: Vec<Frame> = frames.collect();
@@ -94,9 +94,7 @@ fn item_events(step: &Step, at: usize, item: &Value) -> Vec<Value> {
         Some("message") => {
             empty["status"] = json!("in_progress");
             empty["content"] = json!([]);
-            let part = |text: &Value| {
-                json!({ "content_index": 0, "part": { "type": "output_text", "text": text, "annotations": [] } })
-            };
+            let part = |text: &Value| json!({ "content_index": 0, "part": { "type": "output_text", "text": text, "annotations": [] } });
             let text = &item["content"][0]["text"];
             events.push(event("content_part.added", part(&json!(""))));
             for piece in step.pieces(text.as_str().unwrap_or_default()) {

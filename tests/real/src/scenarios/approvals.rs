@@ -18,7 +18,7 @@ fn was_done(stage: &Stage<'_>) -> bool {
 }
 
 /// Who answered the asks, and how.
-fn answered<'a>(ran: &'a Ran) -> Vec<(&'a str, bool)> {
+fn answered(ran: &Ran) -> Vec<(&str, bool)> {
     let allows = |ask: &serde_json::Value, choice: &str| {
         let choices = ask["choices"].as_array().into_iter().flatten();
         let kind = choices.filter(|one| one["id"] == choice).find_map(|one| one["kind"].as_str());
@@ -42,19 +42,26 @@ pub(super) fn nobody(stage: &Stage<'_>) -> Verdict {
 
 /// Claude Code tells the model, which goes on. Copilot ends the turn there, without another word.
 fn after_a_no(stage: &Stage<'_>, ran: &Ran) -> Result<(), String> {
-    if stage.agent.is_copilot() { ran.ends("cancelled", 130)? } else { ran.answers("Done.")? };
+    if stage.agent.is_copilot() {
+        ran.ends("cancelled", 130)?
+    } else {
+        ran.answers("Done.")?
+    };
     Ok(())
 }
 
-/// The protocol in which 1.0.35 asks does not know of keys.
-fn login(stage: &Stage<'_>) -> Login {
-    if stage.agent.is_copilot() && stage.agent.is_old() { Login::Token } else { Login::Key }
+/// A turn that may ask. The protocol in which Copilot 1.0.35 asks knows nothing of keys and their models.
+fn run(stage: &Stage<'_>, words: &[&str], steps: Vec<Step>) -> Result<Ran, String> {
+    let model = stage.model(steps)?;
+    if stage.agent.is_copilot() && stage.agent.is_old() {
+        return stage.run_at(&model.url(), Login::Token, &[words, &["--model", "gpt-mock", "Touch it."]].concat());
+    }
+    stage.run(&model, &[words, &["Touch it."]].concat())
 }
 
 fn by_rules(stage: &Stage<'_>, rules: &str, steps: Vec<Step>) -> Result<Ran, String> {
     let file = stage.write("rules.toml", rules)?;
-    let model = stage.model(steps)?;
-    stage.run_at(&model.url(), login(stage), &["--rules", &file, "Touch it."])
+    run(stage, &["--rules", &file], steps)
 }
 
 pub(super) fn allowed(stage: &Stage<'_>) -> Verdict {
@@ -77,9 +84,7 @@ pub(super) fn denied(stage: &Stage<'_>) -> Verdict {
 }
 
 pub(super) fn timed_out(stage: &Stage<'_>) -> Verdict {
-    let model = stage.model(shell_then(stage, MAKES))?;
-    let words = ["--ask", "--limit-ask", "2", "Touch it."];
-    let ran = stage.run_at(&model.url(), login(stage), &words)?;
+    let ran = run(stage, &["--ask", "--limit-ask", "2"], shell_then(stage, MAKES))?;
     // Whatever the agent made of the no: what it needed was a person.
     ran.ends("blocked", 5)?;
     ran.expect(answered(&ran) == [("timeout", false)], "the time did not run out")?;
@@ -96,14 +101,17 @@ pub(super) fn edited(stage: &Stage<'_>) -> Verdict {
         return not_offered("there is no `script` here, which makes a terminal");
     }
     let model = stage.model(shell_then(stage, "touch original.txt"))?;
-    let mut wharf = stage.wharf(&model.url(), Login::Key);
+    let wharf = stage.wharf(&model.url(), Login::Key);
     let typed = "e {\"command\":\"touch edited.txt\",\"description\":\"edited\"}\n";
-    let line = format!("{} run --ask --limit-total 60 --adapter {} 'Touch it.'", stage.agent.wharf.display(), stage.agent.adapter());
+    let line = format!(
+        "{} run --ask --limit-total 60 --adapter {} 'Touch it.'",
+        stage.agent.wharf.display(),
+        stage.agent.adapter()
+    );
     let mut terminal = Command::new("/usr/bin/script");
     terminal.args(["--quiet", "--return", "--command", &line, "/dev/null"]).env_clear();
     terminal.envs(wharf.get_envs().filter_map(|(name, value)| Some((name, value?))));
     terminal.current_dir(&stage.workspace).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
-    wharf.stdin(Stdio::null());
     let mut child = terminal.spawn().map_err(|why| format!("`script` cannot be started: {why}"))?;
     let (mut stdin, mut stdout) = (child.stdin.take().expect("piped"), child.stdout.take().expect("piped"));
     let mut screen = vec![];

@@ -26,7 +26,10 @@ pub(super) fn unauthorized(stage: &Stage<'_>) -> Verdict {
     let ran = run(stage, vec![Step::status(401)], 0, &[])?;
     ran.fails("auth")?;
     let retry = &ran.report["error"]["retry"]["kind"];
-    ran.expect(retry == "after-user-action" || retry == "never", &format!("a retry would not help, but it says {retry}"))?;
+    ran.expect(
+        retry == "after-user-action" || retry == "never",
+        &format!("a retry would not help, but it says {retry}"),
+    )?;
     Ok(())
 }
 

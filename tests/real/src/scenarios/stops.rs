@@ -4,10 +4,9 @@ use super::not_offered;
 use super::tools::shell_then;
 use crate::Verdict;
 use crate::agent::Login;
-use crate::process::{is_alive, signal, wait_for};
+use crate::process::{interrupt, is_alive, wait_for};
 use crate::ran::text;
 use crate::stage::Stage;
-use rustix::process::Signal;
 use std::time::{Duration, Instant};
 use wharf_mock_model::{End, Step};
 
@@ -19,7 +18,7 @@ pub(super) fn mid_stream(stage: &Stage<'_>) -> Verdict {
     let running = stage.start(&model.url(), Login::Key, &["Tell me a story."])?;
     running.wait_for_event("text-delta")?;
     let started = Instant::now();
-    signal(running.child.id(), Signal::INT)?;
+    interrupt(running.child.id())?;
     let ran = stage.end(running, &model.url())?;
     ran.ends("cancelled", 130)?;
     ran.expect(started.elapsed() < QUICK, "it took too long to stop")?;
@@ -32,16 +31,15 @@ pub(super) fn mid_tool(stage: &Stage<'_>) -> Verdict {
     let model = stage.model(shell_then(stage, command))?;
     let words = [stage.agent.approve(), vec!["Sleep."]].concat();
     let running = stage.start(&model.url(), Login::Key, &words)?;
-    let id = |name: &str| -> Option<u32> {
-        std::fs::read_to_string(stage.workspace.join(name)).ok()?.trim().parse().ok()
-    };
+    let id =
+        |name: &str| -> Option<u32> { std::fs::read_to_string(stage.workspace.join(name)).ok()?.trim().parse().ok() };
     let both = || Some([id("runaway.pid")?, id("tool.pid")?]);
     let children = wait_for("the tool's children", Duration::from_mins(1), both)?;
     if !children.iter().all(|child| is_alive(*child)) {
         return Err("the tool's children ended by themselves".to_owned().into());
     }
     let started = Instant::now();
-    signal(running.child.id(), Signal::INT)?;
+    interrupt(running.child.id())?;
     let ran = stage.end(running, &model.url())?;
     ran.ends("cancelled", 130)?;
     ran.expect(started.elapsed() < QUICK, "it took too long to stop")?;

@@ -2,18 +2,18 @@
 
 use super::not_offered;
 use crate::agent::Login;
-use crate::process::{children, signal, wait_for};
+use crate::process::{children, interrupt, wait_for};
 use crate::ran::text;
 use crate::stage::{Running, Stage};
 use crate::{Shortfall, Verdict};
-use rustix::process::Signal;
 use serde_json::Value;
 use std::time::Duration;
 use wharf_mock_model::{End, Step};
 
 /// What a command of `wharf` prints as JSON.
 fn json(stage: &Stage<'_>, url: &str, login: Login, words: &[&str]) -> Result<Value, String> {
-    let output = stage.wharf(url, login).args(words).output().map_err(|why| format!("wharf cannot be started: {why}"))?;
+    let output =
+        stage.wharf(url, login).args(words).output().map_err(|why| format!("wharf cannot be started: {why}"))?;
     let said = String::from_utf8_lossy(&output.stderr);
     serde_json::from_slice(&output.stdout).map_err(|why| format!("`wharf {words:?}` printed no JSON ({why}): {said}"))
 }
@@ -68,8 +68,8 @@ pub(super) fn explained(stage: &Stage<'_>) -> Verdict {
     let explained = json(stage, &model.url(), Login::Key, &explain)?;
     let running = stage.start(&model.url(), Login::Key, &words)?;
     let real = observed(&running);
-    // Whatever was seen: the run must not outlive its scenario. One that is over already cannot be signalled.
-    let _ = signal(running.child.id(), Signal::INT);
+    // Whatever was seen: the run must not outlive its scenario. One that is over already cannot be interrupted.
+    let _ = interrupt(running.child.id());
     let ran = stage.end(running, &model.url())?;
     let real = real.map_err(|why| format!("{why}; {}", ran.summary()))?;
     let wanted = explained["args"].as_array().into_iter().flatten().map(text);
@@ -79,11 +79,11 @@ pub(super) fn explained(stage: &Stage<'_>) -> Verdict {
         None => *wanted == real,
     };
     // A script is started by its interpreter, which stands before it.
-    let agreed = |real: &Vec<String>| {
+    let is_it = |real: &Vec<String>| {
         let skipped = real.len().checked_sub(wanted.len());
         skipped.is_some_and(|skipped| wanted.iter().zip(&real[skipped..]).all(agrees))
     };
-    if real.iter().any(agreed) {
+    if real.iter().any(is_it) {
         return Ok(());
     }
     Err(Shortfall::Failed(format!("explain says {wanted:?}, and what ran is {real:?}")))
@@ -108,7 +108,10 @@ pub(super) fn doctor(stage: &Stage<'_>) -> Verdict {
     let found = json(stage, &model.url(), Login::Key, &["doctor", "--json", stage.agent.id()])?;
     let entry = found.as_array().and_then(|all| all.first()).cloned().unwrap_or(found);
     let shown = entry.to_string();
-    if shown.contains(&format!("\"{}\"", stage.agent.version)) && shown.contains("tested") && !shown.contains("untested") {
+    if shown.contains(&format!("\"{}\"", stage.agent.version))
+        && shown.contains("tested")
+        && !shown.contains("untested")
+    {
         return Ok(());
     }
     Err(Shortfall::Failed(format!("doctor says {shown}")))
