@@ -147,6 +147,9 @@ async fn infer(shared: &Shared, wire: Wire, request: &Value, is_aside: bool, num
 /// How long a stalled stream stays open: longer than any test waits.
 const STALL: Duration = Duration::from_mins(30);
 
+/// A body that fails takes along what hyper has not written yet, and nothing tells when it has.
+const BEFORE_DROP: Duration = Duration::from_millis(100);
+
 async fn send(mut sender: Sender<Bytes, io::Error>, stream: crate::wire::Stream, step: Step) {
     let mut frames = stream.body;
     if step.end == End::Finished {
@@ -162,7 +165,10 @@ async fn send(mut sender: Sender<Bytes, io::Error>, stream: crate::wire::Stream,
     }
     match step.end {
         End::Finished => {}
-        End::Dropped => sender.abort(io::ErrorKind::ConnectionAborted.into()),
+        End::Dropped => {
+            tokio::time::sleep(BEFORE_DROP).await;
+            sender.abort(io::ErrorKind::ConnectionAborted.into());
+        }
         End::Stalled => tokio::time::sleep(STALL).await,
     }
 }
