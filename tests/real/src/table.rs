@@ -25,8 +25,9 @@ pub(crate) struct Table(Vec<Row>);
 const HEAD: &str = "\
 # Compatibility
 
-What the suite of real agents found: each scenario was run through `wharf run` against a mock model, with no network but
-loopback, and its recording was replayed. `cargo xtask real` writes this page; do not edit it.
+What the suite of real agents found: each scenario was run through `wharf run` against a mock model, with fake keys and,
+where the system allows it, no network but loopback, and its recording was replayed to the same events. `cargo xtask real`
+writes this page; do not edit it.
 
 | agent | version | scenario | outcome | seconds |
 |---|---|---|---|---|
