@@ -1,5 +1,7 @@
 //! The command line.
 
+use crate::real::Order;
+
 /// What `cargo xtask` prints when it is not told what to do.
 pub(crate) const HELP: &str = "\
 Usage: cargo xtask COMMAND
@@ -10,9 +12,12 @@ Usage: cargo xtask COMMAND
   guests            build the guests of tests/guests as components
   soak [FLAG…]      run the tests' agent 10,000 times, 100 at a time, in one process, and look for leaks; stops after
                     165 seconds; takes --runs N, --parallel N, --seconds N
+  real [AGENT] …    run the suite of real agents: copilot or claude, all of both when none is named
+       --version V     only this version      --scenario NAME  only scenarios with this in their name
+       --offline       skip it, and say so    --ci             skip what cannot be installed, write no table
   setup             install the wasm32-wasip2 target where it is missing; the others do it too
 
-CARGO_TARGET_DIR is honoured. A failing step ends the command with its exit code.";
+CARGO_TARGET_DIR is honoured, and for `real` WHARF_BIN, a wharf to be used instead of building one. A failing step ends the command with its exit code.";
 
 /// What is to be done.
 #[derive(Debug, PartialEq, Eq)]
@@ -26,6 +31,8 @@ pub(crate) enum Command {
     Guests,
     /// With flags for the soak.
     Soak(Vec<String>),
+    /// Which agents, and how.
+    Real(Order),
 }
 
 impl Command {
@@ -41,6 +48,7 @@ impl Command {
             "lint" => Command::Lint,
             "guests" => Command::Guests,
             "soak" => return soak(arguments),
+            "real" => return Order::parse(arguments).map(Command::Real),
             "test" => match arguments.split_first() {
                 None => return Ok(Command::Test(vec![])),
                 Some((dashes, rest)) if dashes == "--" => return Ok(Command::Test(rest.to_vec())),
@@ -117,7 +125,7 @@ mod tests {
 
     #[test]
     fn the_help_names_every_command() {
-        for name in ["demo", "test", "lint", "guests", "soak", "setup"] {
+        for name in ["demo", "test", "lint", "guests", "soak", "real", "setup"] {
             assert!(HELP.contains(&format!("\n  {name} ")), "{name}");
             assert!(parse(name).is_ok(), "{name}");
         }

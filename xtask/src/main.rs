@@ -6,6 +6,7 @@
 mod chore;
 mod command;
 mod guest;
+mod real;
 mod step;
 mod target;
 mod workspace;
@@ -39,5 +40,6 @@ fn run(command: &Command, workspace: &Workspace) -> Result<(), Failed> {
         Command::Lint => chore::lint(workspace),
         Command::Guests => chore::guests(workspace),
         Command::Soak(flags) => step::run_all(workspace, &chore::soak(workspace, flags)),
+        Command::Real(order) => real::run(order, workspace),
     }
 }

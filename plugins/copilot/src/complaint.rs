@@ -142,6 +142,7 @@ const PHRASES: &[(&str, ErrorClass)] = &[
     ("authorization error", ErrorClass::Auth),
     ("not authenticated", ErrorClass::Auth),
     ("model is not supported", ErrorClass::UnknownModel),
+    ("no model available", ErrorClass::UnknownModel),
     ("could not connect", ErrorClass::Network),
     ("connection", ErrorClass::Network),
     ("error sending request", ErrorClass::Network),
@@ -304,6 +305,15 @@ mod tests {
                 "Execution failed: 400 The requested model is not supported.",
                 C::UnknownModel,
                 Some(400),
+            ),
+            // 1.0.35 over ACP, for an account that has none of the models it knows.
+            (
+                "",
+                None,
+                "",
+                "Execution failed: Error: No model available. Check policy enablement under GitHub Settings > Copilot",
+                C::UnknownModel,
+                None,
             ),
             ("policy", None, "", "not allowed", C::Permission, None),
             ("context_limit", None, "", "too long", C::ContextLength, None),

@@ -1,0 +1,186 @@
+//! The server: takes requests, notes them down, answers what the scenario says.
+
+use crate::catalogue;
+use crate::record::{Record, Request};
+use crate::scenario::{End, Position, Scenario, Step};
+use crate::wire::{Wire, said_by_user};
+use http_body_util::channel::{Channel, Sender};
+use http_body_util::combinators::BoxBody;
+use http_body_util::{BodyExt as _, Full};
+use hyper::body::{Bytes, Incoming};
+use hyper::service::service_fn;
+use hyper::{Method, Response, StatusCode};
+use hyper_util::rt::TokioIo;
+use serde_json::{Value, json};
+use std::convert::Infallible;
+use std::io;
+use std::net::SocketAddr;
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+use tokio::net::TcpListener;
+use tokio::task::JoinHandle;
+
+type Body = BoxBody<Bytes, io::Error>;
+
+/// A mock model that answers until it is dropped.
+#[derive(Debug)]
+pub struct Server {
+    address: SocketAddr,
+    shared: Arc<Shared>,
+    task: JoinHandle<()>,
+}
+
+/// What all connections have in common.
+#[derive(Debug)]
+struct Shared {
+    scenario: Scenario,
+    position: Mutex<Position>,
+    record: Record,
+    base: String,
+}
+
+impl Server {
+    /// Start on a free port of loopback. Requests are also written to a file where one is named.
+    pub async fn start(scenario: Scenario, record: Option<&Path>) -> io::Result<Server> {
+        let listener = TcpListener::bind(("127.0.0.1", 0)).await?;
+        let address = listener.local_addr()?;
+        let base = format!("http://{address}");
+        let record = Record::open(record)?;
+        let shared = Arc::new(Shared { scenario, position: Mutex::default(), record, base });
+        let task = tokio::spawn(accept(listener, Arc::clone(&shared)));
+        Ok(Server { address, shared, task })
+    }
+
+    /// Where it is reached, without a slash at the end.
+    pub fn url(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
+    /// All requests so far.
+    pub fn requests(&self) -> Vec<Request> {
+        self.shared.record.requests()
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+async fn accept(listener: TcpListener, shared: Arc<Shared>) {
+    // A failed accept concerns one client only; and a client that goes away in mid-answer is what some tests are about.
+    loop {
+        let Ok((stream, _)) = listener.accept().await else { continue };
+        let shared = Arc::clone(&shared);
+        tokio::spawn(async move {
+            let service = service_fn(|request| answer(Arc::clone(&shared), request));
+            let _ = hyper::server::conn::http1::Builder::new().serve_connection(TokioIo::new(stream), service).await;
+        });
+    }
+}
+
+async fn answer(shared: Arc<Shared>, request: hyper::Request<Incoming>) -> Result<Response<Body>, Infallible> {
+    let (head, body) = request.into_parts();
+    let bytes = body.collect().await.map(http_body_util::Collected::to_bytes).unwrap_or_default();
+    let path = head.uri.path().to_owned();
+    let body: Value = serde_json::from_slice(&bytes).unwrap_or(Value::Null);
+    let wire = Wire::of(&path).filter(|_| head.method == Method::POST);
+    let is_aside = wire.is_some() && body["tools"].as_array().is_none_or(Vec::is_empty);
+    let headers = head.headers.iter();
+    let headers =
+        headers.map(|(name, value)| (name.to_string(), String::from_utf8_lossy(value.as_bytes()).into_owned()));
+    let number = shared.record.add(Request {
+        method: head.method.to_string(),
+        path: path.clone(),
+        headers: headers.collect(),
+        is_inference: wire.is_some(),
+        is_aside,
+        body: body.clone(),
+    });
+    Ok(match wire {
+        Some(wire) => infer(&shared, wire, &body, is_aside, number).await,
+        None if head.method == Method::GET => match catalogue::get(&path, &shared.base) {
+            Some(found) => whole(StatusCode::OK, &found),
+            None => nowhere(&path),
+        },
+        None if head.method == Method::HEAD => whole(StatusCode::OK, &Value::Null),
+        None if path.ends_with("/count_tokens") => {
+            whole(StatusCode::OK, &json!({ "input_tokens": bytes.len() / 4 + 1 }))
+        }
+        None => nowhere(&path),
+    })
+}
+
+async fn infer(shared: &Shared, wire: Wire, request: &Value, is_aside: bool, number: usize) -> Response<Body> {
+    let step = if is_aside {
+        let aside = &shared.scenario.aside;
+        Step::text(if aside.is_empty() { "Mock" } else { aside })
+    } else {
+        let mut position = shared.position.lock().unwrap_or_else(PoisonError::into_inner);
+        let step = position.next(&shared.scenario, &said_by_user(request)).cloned();
+        step.unwrap_or_else(|| Step::text("The scenario has no steps."))
+    };
+    tokio::time::sleep(Duration::from_millis(step.delay)).await;
+    // Ids must differ between servers too: a session that is resumed has met another one before.
+    let serial = format!("{}_{number}", shared.base.rsplit(':').next().unwrap_or_default());
+    let mut response = if let Some(status) = step.status {
+        whole(StatusCode::from_u16(status).unwrap_or(StatusCode::BAD_GATEWAY), &wire.failure(&step, status))
+    } else if request["stream"] == true {
+        let (sender, body) = Channel::new(16);
+        tokio::spawn(send(sender, wire.stream(request, &step, &serial), step.clone()));
+        let mut response = Response::new(body.boxed());
+        response.headers_mut().insert("content-type", "text/event-stream".parse().expect("a header's value"));
+        response
+    } else {
+        whole(StatusCode::OK, &wire.whole(request, &step, &serial))
+    };
+    for (name, value) in &step.headers {
+        if let (Ok(name), Ok(value)) = (hyper::header::HeaderName::try_from(name), value.parse()) {
+            response.headers_mut().insert(name, value);
+        }
+    }
+    response
+}
+
+/// How long a stalled stream stays open: longer than any test waits.
+const STALL: Duration = Duration::from_mins(30);
+
+/// A body that fails takes along what hyper has not written yet, and nothing tells when it has.
+const BEFORE_DROP: Duration = Duration::from_millis(100);
+
+async fn send(mut sender: Sender<Bytes, io::Error>, stream: crate::wire::Stream, step: Step) {
+    let mut frames = stream.body;
+    if step.end == End::Finished {
+        frames.extend(stream.end);
+    }
+    for frame in frames {
+        if sender.send_data(Bytes::from(frame.bytes())).await.is_err() {
+            return;
+        }
+        if frame.is_piece && step.pause > 0 {
+            tokio::time::sleep(Duration::from_millis(step.pause)).await;
+        }
+    }
+    match step.end {
+        End::Finished => {}
+        End::Dropped => {
+            tokio::time::sleep(BEFORE_DROP).await;
+            sender.abort(io::ErrorKind::ConnectionAborted.into());
+        }
+        End::Stalled => tokio::time::sleep(STALL).await,
+    }
+}
+
+fn whole(status: StatusCode, body: &Value) -> Response<Body> {
+    let bytes = if body.is_null() { Bytes::new() } else { Bytes::from(body.to_string()) };
+    let mut response = Response::new(Full::new(bytes).map_err(|never| match never {}).boxed());
+    *response.status_mut() = status;
+    response.headers_mut().insert("content-type", "application/json".parse().expect("a header's value"));
+    response
+}
+
+fn nowhere(path: &str) -> Response<Body> {
+    whole(StatusCode::NOT_FOUND, &json!({ "message": "Not Found", "error": { "message": format!("no {path} here") } }))
+}
