@@ -87,9 +87,18 @@ fn run(options: &Options) -> Result<bool, String> {
             scope.spawn(|| {
                 while let Some((at, scenario)) = take(&next, &chosen) {
                     let started = Instant::now();
-                    let verdict = Stage::new(&agent, scenario.name, runtime.handle(), &drift)
-                        .map_err(Shortfall::Failed)
-                        .and_then(|stage| (scenario.run)(&stage));
+                    let play = |stage: &str| {
+                        Stage::new(&agent, stage, runtime.handle(), &drift)
+                            .map_err(Shortfall::Failed)
+                            .and_then(|stage| (scenario.run)(&stage))
+                    };
+                    let mut verdict = play(scenario.name);
+                    // Real agents on a busy machine miss a moment now and then. What is broken fails twice, and what
+                    // failed once is said.
+                    if let Err(Shortfall::Failed(why)) = &verdict {
+                        say(&format!("{}: {} failed, once more: {why}", agent.title(), scenario.name));
+                        verdict = play(&format!("{} again", scenario.name));
+                    }
                     let row = Row::new(&agent, scenario.name, &verdict, started.elapsed());
                     say(&row.line(&verdict));
                     rows.lock().expect("no scenario holds it").push((at, row));
