@@ -140,10 +140,24 @@ fn with_ending(path: &Path, ending: &str) -> PathBuf {
     PathBuf::from(whole)
 }
 
+/// Something that the kernel itself can start: a binary, or a script that names its interpreter. Anything else the C
+/// library would hand to a shell, and programs are never run by a shell.
 #[cfg(unix)]
 fn is_program(path: &Path) -> bool {
+    use std::io::Read as _;
     use std::os::unix::fs::PermissionsExt as _;
-    std::fs::metadata(path).is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
+    let executable =
+        std::fs::metadata(path).is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0);
+    let known = |start: [u8; 4]| {
+        start.starts_with(b"#!")
+            || start == *b"\x7fELF"
+            // Mach-O, of one architecture or several.
+            || matches!(u32::from_be_bytes(start), 0xcafe_babe | 0xfeed_face | 0xfeed_facf | 0xcefa_edfe | 0xcffa_edfe)
+    };
+    // One that may be run and not read is taken at its word.
+    let Ok(mut file) = std::fs::File::open(path) else { return executable };
+    let mut start = [0; 4];
+    executable && file.read_exact(&mut start).is_ok() && known(start)
 }
 
 #[cfg(not(unix))]
@@ -194,5 +208,20 @@ mod tests {
         assert!(environment().find_program("bin/sh").is_none(), "a relative path depends on where we stand");
         assert!(environment().find_program("/etc/passwd").is_none(), "not a program");
         assert!(environment().find_program("no-such-program").is_none());
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn what_only_a_shell_would_run_is_no_program() {
+        use std::os::unix::fs::PermissionsExt as _;
+        let folder = tempfile::tempdir().expect("a folder");
+        for (name, content, found) in
+            [("script", "#!/bin/sh\necho\n", true), ("words", "echo hello\n", false), ("empty", "", false)]
+        {
+            let path = folder.path().join(name);
+            std::fs::write(&path, content).expect("written");
+            std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).expect("set");
+            assert_eq!(environment().find_program(&path.to_string_lossy()).is_some(), found, "{name}");
+        }
     }
 }

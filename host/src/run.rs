@@ -261,8 +261,15 @@ impl Loop {
         let mut listening = true;
         // Whether anybody reads the events. A controller may outlive the run, so this is not the same as `listening`.
         let mut wanted = true;
+        // Whether output came since the clocks were last looked at. An agent that never pauses must not outrun them.
+        let mut heard = false;
         while stdout.is_open() || stderr.is_open() || exit.is_none() {
             let deadline = self.conversation.driver().deadline().filter(|_| exit.is_none()).map(|at| begun + at);
+            if std::mem::take(&mut heard) && deadline.is_some_and(|deadline| Instant::now() >= deadline) {
+                let actions = self.input(Input::Tick).await;
+                self.carry_out(actions, &mut stdin, &mut outbox);
+                continue;
+            }
             let room = outbox.is_empty();
             // While nobody reads the events, the pipes are not read either: what is left in them is not to be given up.
             // What the agent left behind does not wait for that.
@@ -301,8 +308,14 @@ impl Loop {
                     drain_until = Some(Instant::now() + DRAIN);
                     continue;
                 },
-                bytes = stdout.read(), if room && stdout.is_open() => self.output(stdout.origin, &bytes).await,
-                bytes = stderr.read(), if room && stderr.is_open() => self.output(stderr.origin, &bytes).await,
+                bytes = stdout.read(), if room && stdout.is_open() => {
+                    heard = true;
+                    self.output(stdout.origin, &bytes).await
+                },
+                bytes = stderr.read(), if room && stderr.is_open() => {
+                    heard = true;
+                    self.output(stderr.origin, &bytes).await
+                },
                 () = sleep_until(wake), if wake.is_some() => {
                     if drain_until.is_some_and(|until| Instant::now() >= until) {
                         if swept.is_some() {

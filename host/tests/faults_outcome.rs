@@ -194,6 +194,17 @@ fn talk_without_end_runs_into_the_total_clock() {
     expect_clock(&ran, "total");
 }
 
+/// The pipe always has something to read: the clocks must get their turn all the same, the one before the kill too.
+#[test]
+fn a_flood_without_end_does_not_outrun_the_clocks() {
+    let place = Place::new();
+    let script = Script::new().step("ignore-sigterm").line(HELLO).step("flood-stdout 1000000000000");
+    let words = ["--no-record", "--limit-total", "1", "--grace", "0.5"];
+    let status = place.order(&script, &words).stdout(std::process::Stdio::null()).status().unwrap();
+    assert_eq!(status.code(), Some(6));
+    place.expect_no_process();
+}
+
 #[test]
 fn the_idle_clock_is_held_while_a_tool_runs() {
     let running = r#"{"type":"tool","id":"t","name":"shell","status":"running","input":{}}"#;
