@@ -274,7 +274,8 @@ impl Acp {
     /// The session's settings, then the prompt.
     fn configure(&mut self, out: &mut Effects) {
         let Some(wishes) = &mut self.wishes else { return };
-        if let Some(model) = wishes.model.clone().filter(|model| Some(model) != self.model.as_ref()) {
+        // Even where the session says that it has it: 1.0.35 shows the first of the list as its model and has chosen none.
+        if let Some(model) = wishes.model.clone() {
             self.queue.push_back(Step::Model(model));
         }
         if let Some(value) = wishes.effort.clone() {

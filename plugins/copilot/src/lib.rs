@@ -24,6 +24,7 @@ mod verdict;
 
 use command::Transport;
 use features::Features;
+use usage::Counted;
 use wharf_adapter::{
     Adapter, AdapterInfo, Binary, Effects, Event, Evidence, ExitStatus, Failure, Host, Json, Launch, Malformed,
     ModelList, PromptDelivery, Reply, SessionChoice, Surroundings, Turn,
@@ -96,11 +97,16 @@ impl Adapter for Copilot {
         self.stream.finish(out);
         let stream = &mut self.stream;
         let Some(since) = stream.since.clone() else { return };
-        stream.counted |= self.usage_file && usage::from_file(host, out);
-        if let (false, Some(session)) = (stream.counted, stream.session()) {
-            stream.counted = usage::from_journal(host, home(host).as_deref(), session, &since, out);
+        if self.usage_file && usage::from_file(host, out) {
+            stream.counted = Counted::All;
         }
-        if !stream.counted {
+        // Also where messages were counted: 1.0.35 counts there what was written, and only here what was sent.
+        if let (Counted::Nothing | Counted::Written, Some(session)) = (stream.counted, stream.session())
+            && usage::from_journal(host, home(host).as_deref(), session, &since, out)
+        {
+            stream.counted = Counted::All;
+        }
+        if stream.counted == Counted::Nothing {
             out.emit(Event::UsageUnavailable("this version and provider do not report tokens".to_owned()));
         }
     }

@@ -8,7 +8,7 @@ use crate::complaint::Complaint;
 use crate::kinds;
 use crate::speakers::Speakers;
 use crate::tools::Tools;
-use crate::usage;
+use crate::usage::{self, Counted};
 use crate::verdict::Verdict;
 use std::borrow::Cow;
 use wharf_adapter::{
@@ -48,8 +48,8 @@ pub(crate) struct Stream {
     detailed: bool,
     call_failure: Option<Complaint>,
     premium_requests: Option<f64>,
-    /// Whether any token was counted.
-    pub(crate) counted: bool,
+    /// Which tokens were counted.
+    pub(crate) counted: Counted,
     ended: bool,
 }
 
@@ -185,7 +185,9 @@ impl Stream {
                 }
             }
             "session.usage_checkpoint" => {
-                self.counted |= usage::accounting(data.get("accountingSnapshot"), out);
+                if usage::accounting(data.get("accountingSnapshot"), out) {
+                    self.counted = Counted::All;
+                }
                 self.premium_requests = data.get("totalPremiumRequests").f64();
             }
             "abort" => {
@@ -237,7 +239,9 @@ impl Stream {
             self.model = Some(model.into_owned());
         }
         let model = model.filled().or_else(|| self.model.as_deref().filter(|_| top).map(Into::into));
-        self.counted |= usage::message(tokens, model.as_deref(), out);
+        if usage::message(tokens, model.as_deref(), out) {
+            self.counted = self.counted.max(Counted::Written);
+        }
         self.call_failure = None;
         let mut text = content.text_or_empty();
         let mut empty = content.name().is_none_or(str::is_empty);

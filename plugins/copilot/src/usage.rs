@@ -11,6 +11,18 @@ use wharf_adapter::{Effects, Host, Json, Level, Usage, UsageScope};
 /// The name of the launch file that the CLI writes its accounting to.
 pub(crate) const FILE: &str = "usage.json";
 
+/// Which tokens of a run were counted.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Counted {
+    /// None.
+    #[default]
+    Nothing,
+    /// Those that the model wrote.
+    Written,
+    /// Those that were sent to it too.
+    All,
+}
+
 /// The source of everything that has the shape of `modelMetrics`.
 const ACCOUNTING: &str = "accounting";
 

@@ -362,3 +362,17 @@ fn what_the_client_cannot_do_is_refused() {
     let written = writes(&effects);
     assert_eq!((&written[0]["id"], &written[0]["error"]["code"]), (&9.into(), &(-32601).into()));
 }
+
+/// 1.0.35 names the first model of its list as the session's, and then has none for the prompt.
+#[test]
+fn a_model_is_set_though_the_session_claims_to_have_it() {
+    let mut wish = asking("go", "/w");
+    wish.model = Some("gpt-mock".to_owned());
+    let (mut adapter, _) = start(&wish);
+    say(&mut adapter, "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"agentInfo\":{\"version\":\"1.0.35\"}}}\n");
+    let opened = "{\"jsonrpc\":\"2.0\",\"id\":2,\"result\":{\"sessionId\":\"s\",\
+                  \"models\":{\"availableModels\":[{\"modelId\":\"gpt-mock\"}],\"currentModelId\":\"gpt-mock\"}}}\n";
+    let written = writes(&say(&mut adapter, opened));
+    assert_eq!(written[0]["method"], "session/set_model", "{written:?}");
+    assert_eq!(written[0]["params"]["modelId"], "gpt-mock");
+}

@@ -289,6 +289,7 @@ fn tokens_are_read_from_the_journal_where_there_is_no_file() {
         let host = FakeHost::default()
             .program("copilot", "/usr/bin/copilot")
             .output("/usr/bin/copilot --version", 0, "GitHub Copilot CLI 1.0.35.")
+            .with_variable("HOME", "/home/user")
             .file(&path, &journal(stamp));
         let mut adapter = started("1.0.35", SessionChoice::Fresh(None));
         adapter.resolve_binary(&host, &wharf_adapter::testing::surroundings()).expect("a program");
@@ -298,6 +299,21 @@ fn tokens_are_read_from_the_journal_where_there_is_no_file() {
         let unavailable = events(&effects).iter().any(|event| matches!(event, Event::UsageUnavailable(_)));
         assert_eq!(unavailable, !known, "{stamp}");
     }
+}
+
+/// 1.0.35 counts in its messages what the model wrote; what was sent to it stands in the journal only.
+#[test]
+fn the_journal_is_read_though_messages_were_counted() {
+    let account = ACCOUNT.replace(['\n'], "");
+    let path = format!("/home/user/.copilot/session-state/{ID}/events.jsonl");
+    let line =
+        format!("{{\"type\":\"session.shutdown\",\"timestamp\":\"2026-11-15T23:00:10.000Z\",\"data\":{account}}}\n");
+    let host = FakeHost::default().with_variable("HOME", "/home/user").file(&path, &line);
+    let mut adapter = started("1.0.35", SessionChoice::Fresh(None));
+    let message = event("assistant.message", r#"{"messageId":"m","content":"hi","outputTokens":5}"#);
+    let played = play(&mut adapter, Origin::Stdout, &format!("{message}\n{RESULT}"), 1);
+    assert_eq!(usages(&played)[0].output, Some(5));
+    assert_eq!(usages(&finish(&mut adapter, &host, 0)).first(), Some(&expected_usage()));
 }
 
 #[test]
