@@ -58,6 +58,7 @@ pub(crate) const ALL: &[Scenario] = &[
     scenario("ask edited", approvals::edited),
     scenario("ask timed out", approvals::timed_out),
     scenario("cancel in mid-stream", stops::mid_stream),
+    scenario("cancel by protocol", stops::by_protocol),
     scenario("cancel in mid-tool", stops::mid_tool),
     scenario("cap on turns", stops::turns),
     scenario("cap on cost", stops::cost),

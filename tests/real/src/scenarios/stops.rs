@@ -25,6 +25,19 @@ pub(super) fn mid_stream(stage: &Stage<'_>) -> Verdict {
     Ok(())
 }
 
+/// Over the transport that can ask, the agent is interrupted by its own protocol and says so itself.
+pub(super) fn by_protocol(stage: &Stage<'_>) -> Verdict {
+    let model = stage.model(vec![Step { end: End::Stalled, ..Step::text("It was a dark and stormy night, and") }])?;
+    let running = stage.start(&model.url(), Login::Key, &["--ask", "Tell me a story."])?;
+    running.wait_for_event("text-delta")?;
+    interrupt(running.child.id())?;
+    let ran = stage.end(running, &model.url())?;
+    ran.ends("cancelled", 130)?;
+    let said = ran.events.iter().any(|event| event["type"] == "turn-end" && event["outcome"] == "cancelled");
+    ran.expect(said, "the agent did not say itself that it was interrupted")?;
+    Ok(())
+}
+
 pub(super) fn mid_tool(stage: &Stage<'_>) -> Verdict {
     // One child in the tool's own session and one that runs away into another.
     let command = "setsid sh -c 'echo $$ > runaway.pid; exec sleep 3001' & echo $$ > tool.pid; exec sleep 3002";
