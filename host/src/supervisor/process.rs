@@ -16,6 +16,9 @@ use super::{Containment, Exit, Order, SpawnError, SpawnErrorKind, Swept, spawner
 const SWEEP_LIMIT: Duration = Duration::from_secs(5);
 /// The same for a process that is dropped unswept, whose dropper is made to wait.
 const DROP_LIMIT: Duration = Duration::from_secs(2);
+/// How much of an agent's output the system may hold for us.
+#[cfg(target_os = "linux")]
+const PIPE_SIZE: usize = 1 << 20;
 
 /// An agent, running or ended, and its tree.
 ///
@@ -89,7 +92,14 @@ impl Process {
 
     /// What it says, once.
     pub(crate) fn take_stdout(&mut self) -> Option<ChildStdout> {
-        self.child.stdout.take()
+        let stdout = self.child.stdout.take();
+        // Some agents exit without waiting for their output to be read, and lose what does not fit into the pipe: seen
+        // with Claude Code 2.0. Where the system does not grant the larger one, the usual one has to do.
+        #[cfg(target_os = "linux")]
+        if let Some(stdout) = &stdout {
+            let _ = rustix::pipe::fcntl_setpipe_size(stdout, PIPE_SIZE);
+        }
+        stdout
     }
 
     /// What it complains about, once.
