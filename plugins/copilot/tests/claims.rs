@@ -2,8 +2,8 @@
 //!
 //! The table in `docs/adapters/copilot.md` says for every claim what became of it.
 
-use wharf_adapter::testing::{binary, events, inline, play, turn};
-use wharf_adapter::{Adapter, Effect, Event, Level, Origin, Outcome, ToolStatus};
+use wharf_adapter::testing::{FakeHost, binary, events, inline, play, surroundings, turn};
+use wharf_adapter::{Adapter, Capabilities, Effect, Event, Level, ModelList, Origin, Outcome, ToolStatus};
 use wharf_adapter_copilot::Copilot;
 
 fn run(lines: &[String]) -> Vec<Effect> {
@@ -170,4 +170,45 @@ fn the_message_is_the_truth_whatever_else_it_carries() {
             .collect();
         assert_eq!(texts, [("m", "pon"), ("m", "pong")]);
     }
+}
+
+#[test]
+fn what_both_versions_can_is_among_the_capabilities() {
+    let claimed = Capabilities::STREAMING
+        | Capabilities::SESSION_RESUME
+        | Capabilities::MODEL_DISCOVERY
+        | Capabilities::EFFORT_LEVELS
+        | Capabilities::MCP_SERVERS;
+    for version in ["1.0.35", "1.0.102"] {
+        let prints = format!("GitHub Copilot CLI {version}.");
+        let host = FakeHost::default().program("copilot", "/c").output("/c --version", 0, &prints);
+        let found = Copilot::default().resolve_binary(&host, &surroundings()).expect("a program");
+        assert!(found.capabilities.contains(claimed), "{version}");
+    }
+}
+
+/// The token that a list of models was asked for with.
+fn asked_with(host: &FakeHost) -> String {
+    let list = Copilot::default().list_models(host, None);
+    assert!(matches!(list, ModelList::Models(_)), "{list:?}");
+    let requests = host.requests.borrow();
+    let header = requests.last().expect("a request").headers.iter().find(|(name, _)| name == "Authorization");
+    header.expect("a token").1.clone()
+}
+
+#[test]
+fn models_are_asked_for_with_the_token_that_counts() {
+    let gh = FakeHost::default().program("gh", "/gh").output("/gh auth token", 0, "gho_stored\n").response(
+        "GET https://api.githubcopilot.com/models",
+        200,
+        r#"{"data":[]}"#,
+    );
+    assert_eq!(asked_with(&gh), "Bearer gho_stored");
+    assert_eq!(asked_with(&gh.with_variable("GH_TOKEN", "gho_set")), "Bearer gho_set");
+    let own = FakeHost::default()
+        .with_variable("COPILOT_PROVIDER_BASE_URL", "https://h/v1")
+        .with_variable("COPILOT_PROVIDER_API_KEY", "key")
+        .response("GET https://h/v1/models", 200, r#"{"data":[]}"#);
+    assert_eq!(asked_with(&own), "Bearer key");
+    assert_eq!(asked_with(&own.with_variable("COPILOT_PROVIDER_BEARER_TOKEN", "bearer")), "Bearer bearer");
 }
