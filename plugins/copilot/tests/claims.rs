@@ -1,0 +1,214 @@
+//! What the documents that the project grew from say about Copilot's output, where no other test covers it.
+//!
+//! The table in `docs/adapters/copilot.md` says for every claim what became of it.
+
+use wharf_adapter::testing::{FakeHost, binary, events, inline, play, surroundings, turn};
+use wharf_adapter::{Adapter, Capabilities, Effect, Event, Level, ModelList, Origin, Outcome, ToolStatus};
+use wharf_adapter_copilot::Copilot;
+
+fn run(lines: &[String]) -> Vec<Effect> {
+    let mut adapter = Copilot::default();
+    adapter.build_args(&turn::<Copilot>("prompt"), &binary("1.0.102")).expect("a command line");
+    play(&mut adapter, Origin::Stdout, &(lines.join("\n") + "\n"), 1)
+}
+
+fn event(kind: &str, data: &str) -> String {
+    format!(r#"{{"type":"{kind}","data":{data},"id":"i","timestamp":"2026-11-15T23:00:00.000Z","parentId":null}}"#)
+}
+
+fn result(code: i32, usage: &str) -> String {
+    format!(r#"{{"type":"result","sessionId":"s","exitCode":{code},"usage":{usage}}}"#)
+}
+
+fn outcome(effects: &[Effect]) -> Option<Outcome> {
+    let mut ends = events(effects).into_iter().filter_map(|event| match event {
+        Event::TurnEnd(end) => Some(end.outcome.clone()),
+        _ => None,
+    });
+    ends.next_back()
+}
+
+/// `OpenClaw` lists them from the SDK's schema; most never reach stdout, but another version may write them there.
+#[test]
+fn every_event_of_the_sdks_schema_is_known() {
+    let schema = [
+        ("session", "start resume remote_steerable_changed error idle title_changed schedule_created"),
+        ("session", "schedule_cancelled info warning model_change mode_changed plan_changed workspace_file_changed"),
+        ("session", "handoff truncation snapshot_rewind shutdown context_changed usage_info compaction_start"),
+        ("session", "compaction_complete task_complete tools_updated background_tasks_changed skills_loaded"),
+        ("session", "custom_agents_updated mcp_servers_loaded mcp_server_status_changed extensions_loaded"),
+        ("user", "message"),
+        ("pending_messages", "modified"),
+        ("assistant", "turn_start intent reasoning reasoning_delta streaming_delta message message_start"),
+        ("assistant", "message_delta turn_end usage"),
+        ("model", "call_failure"),
+        ("tool", "user_requested execution_start execution_partial_result execution_progress execution_complete"),
+        ("skill", "invoked"),
+        ("subagent", "started completed failed selected deselected"),
+        ("hook", "start end"),
+        ("system", "message notification"),
+        ("permission", "requested completed"),
+        ("user_input", "requested completed"),
+        ("elicitation", "requested completed"),
+        ("sampling", "requested completed"),
+        ("mcp", "oauth_required oauth_completed"),
+        ("external_tool", "requested completed"),
+        ("command", "queued execute completed"),
+        ("auto_mode_switch", "requested completed"),
+        ("commands", "changed"),
+        ("capabilities", "changed"),
+        ("exit_plan_mode", "requested completed"),
+    ];
+    let mut kinds: Vec<String> = schema
+        .iter()
+        .flat_map(|(family, names)| names.split(' ').map(move |name| format!("{family}.{name}")))
+        .collect();
+    kinds.push("abort".to_owned());
+    let effects = run(&kinds.iter().map(|kind| event(kind, "{}")).collect::<Vec<_>>());
+    let strangers: Vec<_> = events(&effects).into_iter().filter(|event| matches!(event, Event::Unknown(_))).collect();
+    assert!(strangers.is_empty(), "{strangers:?}");
+    assert!(events(&run(&[event("function", "{}")])).contains(&&Event::Unknown("function".into())));
+}
+
+#[test]
+fn every_documented_reason_of_an_abort_cancels() {
+    for reason in ["user_initiated", "remote_command", "user_abort"] {
+        let abort = event("abort", &format!(r#"{{"reason":"{reason}"}}"#));
+        assert_eq!(outcome(&run(&[abort, result(0, "{}")])), Some(Outcome::Cancelled), "{reason}");
+    }
+}
+
+#[test]
+fn warnings_remarks_and_broken_servers_are_noticed() {
+    let effects = run(&[
+        event("session.warning", r#"{"warningType":"mcp","message":"blocked"}"#),
+        event("session.info", r#"{"infoType":"configuration","message":"Disabled tools: bash"}"#),
+        event("session.mcp_server_status_changed", r#"{"serverName":"good","status":"connected"}"#),
+        event("session.mcp_server_status_changed", r#"{"serverName":"off","status":"disabled"}"#),
+        event("session.mcp_server_status_changed", r#"{"serverName":"bad","status":"error","error":"no such file"}"#),
+        result(0, "{}"),
+    ]);
+    let notices: Vec<_> = events(&effects)
+        .into_iter()
+        .filter_map(|event| match event {
+            Event::Notice(notice) => Some((notice.level, notice.text.as_str())),
+            _ => None,
+        })
+        .collect();
+    let expected = [
+        (Level::Warn, "blocked"),
+        (Level::Info, "Disabled tools: bash"),
+        (Level::Warn, "MCP server bad: error: no such file"),
+    ];
+    assert_eq!(notices, expected);
+    assert_eq!(outcome(&effects), Some(Outcome::Completed));
+}
+
+/// The warnings that make the CLI exit with 1.
+#[test]
+fn a_warning_explains_a_failure_that_has_no_error() {
+    let warning =
+        event("session.warning", r#"{"warningType":"policy_blocked","message":"your organization forbids it"}"#);
+    assert!(matches!(outcome(&run(&[warning.clone(), result(1, "{}")])), Some(Outcome::Failed(failure))
+        if failure.class == wharf_adapter::ErrorClass::Permission && failure.message.contains("forbids")));
+    assert_eq!(outcome(&run(&[warning, result(0, "{}")])), Some(Outcome::Completed));
+}
+
+#[test]
+fn the_result_counts_requests_time_and_lines_and_leaves_tokens_unknown() {
+    let changes = r#"{"linesAdded":3,"linesRemoved":1,"filesModified":["/a"]}"#;
+    let counts = format!(
+        r#"{{"premiumRequests":2,"totalApiDurationMs":5485,"sessionDurationMs":9103,"codeChanges":{changes}}}"#
+    );
+    let effects = run(&[result(0, &counts)]);
+    let usages: Vec<_> = events(&effects)
+        .into_iter()
+        .filter_map(|event| match event {
+            Event::Usage(usage) => Some(usage),
+            _ => None,
+        })
+        .collect();
+    let [usage] = usages[..] else { panic!("{usages:?}") };
+    assert_eq!((usage.units.as_slice(), usage.api_millis), (&[("premium-requests".to_owned(), 2.0)][..], Some(5485)));
+    assert_eq!((usage.input, usage.output, usage.cache_read, usage.cost_micros), (None, None, None, None));
+    assert!(events(&effects).contains(&&Event::Other(("code-changes".into(), changes.into()))));
+    let silent = run(&[result(0, "{}")]);
+    assert!(!events(&silent).iter().any(|event| matches!(event, Event::Usage(_))), "nothing said is not zero");
+}
+
+#[test]
+fn a_tool_tells_its_error_and_may_end_without_a_start() {
+    for (code, expected) in
+        [("failure", ToolStatus::Failed), ("denied", ToolStatus::Denied), ("rejected", ToolStatus::Denied)]
+    {
+        let data = format!(r#"{{"toolCallId":"t","success":false,"error":{{"message":"no","code":"{code}"}}}}"#);
+        let effects = run(&[event("tool.execution_complete", &data)]);
+        let [Event::Tool(call)] = events(&effects)[..] else { panic!("{effects:?}") };
+        assert_eq!((call.id.as_str(), call.status, call.output.as_ref().map(inline)), ("t", expected, Some("no")));
+    }
+}
+
+/// The providers' own fields of a message, as Minions found them, and one that nobody knows.
+#[test]
+fn the_message_is_the_truth_whatever_else_it_carries() {
+    for more in [
+        r#""reasoningOpaque":"x","encryptedContent":"y","phase":"final_answer","requestId":"r","outputTokens":52"#,
+        r#""reasoningOpaque":"x","reasoningText":"I think""#,
+        r#""brandNew":{"a":[1]}"#,
+    ] {
+        let effects = run(&[
+            event("assistant.message_delta", r#"{"messageId":"m","deltaContent":"pon"}"#),
+            event("assistant.message", &format!(r#"{{"messageId":"m","content":"pong","toolRequests":[],{more}}}"#)),
+        ]);
+        let texts: Vec<_> = events(&effects)
+            .into_iter()
+            .filter_map(|event| match event {
+                Event::TextDelta(part) | Event::Message(part) => Some((part.id.as_str(), inline(&part.text))),
+                Event::Malformed(_) => panic!("{more}"),
+                _ => None,
+            })
+            .collect();
+        assert_eq!(texts, [("m", "pon"), ("m", "pong")]);
+    }
+}
+
+#[test]
+fn what_both_versions_can_is_among_the_capabilities() {
+    let claimed = Capabilities::STREAMING
+        | Capabilities::SESSION_RESUME
+        | Capabilities::MODEL_DISCOVERY
+        | Capabilities::EFFORT_LEVELS
+        | Capabilities::MCP_SERVERS;
+    for version in ["1.0.35", "1.0.102"] {
+        let prints = format!("GitHub Copilot CLI {version}.");
+        let host = FakeHost::default().program("copilot", "/c").output("/c --version", 0, &prints);
+        let found = Copilot::default().resolve_binary(&host, &surroundings()).expect("a program");
+        assert!(found.capabilities.contains(claimed), "{version}");
+    }
+}
+
+/// The token that a list of models was asked for with.
+fn asked_with(host: &FakeHost) -> String {
+    let list = Copilot::default().list_models(host, None);
+    assert!(matches!(list, ModelList::Models(_)), "{list:?}");
+    let requests = host.requests.borrow();
+    let header = requests.last().expect("a request").headers.iter().find(|(name, _)| name == "Authorization");
+    header.expect("a token").1.clone()
+}
+
+#[test]
+fn models_are_asked_for_with_the_token_that_counts() {
+    let gh = FakeHost::default().program("gh", "/gh").output("/gh auth token", 0, "gho_stored\n").response(
+        "GET https://api.githubcopilot.com/models",
+        200,
+        r#"{"data":[]}"#,
+    );
+    assert_eq!(asked_with(&gh), "Bearer gho_stored");
+    assert_eq!(asked_with(&gh.with_variable("GH_TOKEN", "gho_set")), "Bearer gho_set");
+    let own = FakeHost::default()
+        .with_variable("COPILOT_PROVIDER_BASE_URL", "https://h/v1")
+        .with_variable("COPILOT_PROVIDER_API_KEY", "key")
+        .response("GET https://h/v1/models", 200, r#"{"data":[]}"#);
+    assert_eq!(asked_with(&own), "Bearer key");
+    assert_eq!(asked_with(&own.with_variable("COPILOT_PROVIDER_BEARER_TOKEN", "bearer")), "Bearer bearer");
+}
