@@ -107,6 +107,13 @@ impl Config {
             })
         })?;
         if let Some(project) = project {
+            if let Some(adapter) = project.adapter.as_deref().filter(|adapter| adapter.contains(['/', '\\', '.'])) {
+                let file = workspace.join(PROJECT_FILE);
+                let message = format!("the configuration {} names the adapter {adapter:?} by a path", file.display());
+                return Err(Error::new(ErrorKind::Config, message).hint(
+                    "a project's file comes with the project, and so would the adapter: name it with --adapter, or by its id",
+                ));
+            }
             config.adapter = project.adapter.or(config.adapter);
             config.model = project.model.or(config.model);
             config.effort = project.effort.or(config.effort);
@@ -115,9 +122,12 @@ impl Config {
     }
 }
 
+/// Longer than any turn: what is beyond it would overflow a clock.
+const LONGEST: Duration = Duration::from_hours(24 * 365);
+
 /// A number of seconds that makes sense as a time.
 pub(crate) fn seconds(seconds: Option<f64>) -> Option<Duration> {
-    seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok())
+    seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok()).map(|time| time.min(LONGEST))
 }
 
 fn read<T: for<'a> Deserialize<'a>>(path: &Path, hint: impl Fn(&str) -> Option<String>) -> Result<Option<T>> {
@@ -185,6 +195,15 @@ mod tests {
             let error = load("", content).expect_err("refused");
             assert!(error.to_do().is_some_and(|hint| hint.contains("own file")), "{key}: {error}");
         }
+    }
+
+    #[test]
+    fn a_project_cannot_bring_its_own_adapter() {
+        for adapter in ["./evil.wasm", "evil.wasm", "/tmp/evil"] {
+            let error = load("", &format!("adapter = {adapter:?}\n")).expect_err("refused");
+            assert!(error.to_string().contains("by a path"), "{error}");
+        }
+        assert_eq!(seconds(Some(1.8e19)), Some(LONGEST));
     }
 
     #[test]

@@ -115,7 +115,6 @@ impl Conversation {
         self.keep_tail(origin, bytes);
         self.framers[origin as usize].push(bytes);
         self.parse(origin, journal, &mut actions).await;
-        actions.extend(self.driver.handle(Input::Settle, journal.now()));
         self.settle(actions, journal).await
     }
 
@@ -223,7 +222,15 @@ impl Conversation {
     async fn settle(&mut self, actions: Vec<Action>, journal: &mut Journal) -> Vec<Action> {
         let mut pending = VecDeque::from(actions);
         let mut settled = Vec::new();
-        while let Some(action) = pending.pop_front() {
+        loop {
+            let Some(action) = pending.pop_front() else {
+                // All that was there has been taken in: now rules answer what they can, which may bring more.
+                pending.extend(self.driver.handle(Input::Settle, journal.now()));
+                if pending.is_empty() {
+                    break;
+                }
+                continue;
+            };
             let Action::Tell(reply) = action else {
                 settled.push(action);
                 continue;

@@ -352,7 +352,8 @@ impl Driver {
         let total = self.clocks.total.map(|limit| (Clock::Total, limit));
         let first = self.clocks.first_output.filter(|_| !self.any_output).map(|limit| (Clock::FirstOutput, limit));
         // What a tool or a person takes is not the agent's silence.
-        let held = self.summary.any_tool_running() || !self.open_asks.is_empty();
+        // Once the turn is declared over, a tool that was never said to have ended holds nothing.
+        let held = self.facts.declared.is_none() && (self.summary.any_tool_running() || !self.open_asks.is_empty());
         let idle =
             self.clocks.idle.filter(|_| self.any_output && !held).map(|limit| (Clock::Idle, self.last_output + limit));
         [total, first, idle].into_iter().flatten().min_by_key(|(_, at)| *at)

@@ -54,7 +54,7 @@ impl fmt::Display for Denial {
 }
 
 /// Variables that make a program load other code than its own. An adapter may not set them, whatever was granted.
-const LOADER_VARIABLES: [&str; 12] = [
+const LOADER_VARIABLES: [&str; 18] = [
     "PATH",
     "IFS",
     "ENV",
@@ -67,6 +67,12 @@ const LOADER_VARIABLES: [&str; 12] = [
     "RUBYOPT",
     "GIT_SSH_COMMAND",
     "WHARF_RUN",
+    "WHARF_HOST",
+    "NODE_PATH",
+    "PYTHONHOME",
+    "PERL5LIB",
+    "RUBYLIB",
+    "GIT_EXEC_PATH",
 ];
 
 impl Policy {

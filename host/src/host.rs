@@ -335,11 +335,7 @@ impl Host {
 
     /// End what is left of runs whose host was killed, and remove the files that they were started with.
     pub fn reap_orphans(&self) -> Vec<Reaped> {
-        let reaped = crate::supervisor::reap_orphans(&self.registry());
-        for run in &reaped {
-            remove_launch_folders(&run.run);
-        }
-        reaped
+        reap_orphans(&self.0.places)
     }
 
     /// The folder of the recorded runs.
@@ -366,6 +362,16 @@ impl Host {
     pub async fn replay_capture(&self, adapter: &Adapter, capture: Capture) -> Result<Replayed> {
         replay::capture(adapter, capture).await
     }
+}
+
+/// End what is left of runs whose host was killed, and remove the files that they were started with. For a program that
+/// does so before it has a host.
+pub fn reap_orphans(places: &Places) -> Vec<Reaped> {
+    let reaped = crate::supervisor::reap_orphans(&places.data.join("live"));
+    for run in &reaped {
+        remove_launch_folders(&run.run);
+    }
+    reaped
 }
 
 /// Whose fault it is that a process could not be started, and what to do.

@@ -16,6 +16,20 @@ const LONGEST: Duration = Duration::from_mins(1);
 /// The largest body that is passed on.
 const BODY_LIMIT: usize = 16 << 20;
 
+/// Headers that say where a request goes and how it is carried: not an adapter's to set, or the granted origin would
+/// not be the one that answers.
+const OURS: [&str; 9] = [
+    "host",
+    "connection",
+    "content-length",
+    "transfer-encoding",
+    "upgrade",
+    "te",
+    "trailer",
+    "proxy-authorization",
+    "proxy-connection",
+];
+
 /// A client that is made when it is first needed: most runs need none.
 #[derive(Clone, Default)]
 pub(crate) struct HttpClient(Arc<OnceLock<Result<reqwest::Client, String>>>);
@@ -33,6 +47,9 @@ impl HttpClient {
         let limit = Duration::from_millis(u64::from(request.timeout_ms)).clamp(Duration::from_millis(1), LONGEST);
         let mut order = self.client()?.request(method, url).timeout(limit).body(request.body);
         for (name, value) in &request.headers {
+            if OURS.contains(&name.to_ascii_lowercase().as_str()) {
+                return Err(Problem::Denied(format!("the header {name} is set by the host")));
+            }
             order = order.header(name, value);
         }
         let failed = |why: reqwest::Error| {
@@ -158,6 +175,15 @@ mod tests {
         answer.resize(BODY_LIMIT + 10_000, b'x');
         let port = serve_once(answer).await;
         assert!(matches!(fetch(&format!("http://127.0.0.1:{port}/")).await, Err(Problem::TooLarge)));
+    }
+
+    #[tokio::test]
+    async fn an_adapter_does_not_say_where_a_request_goes_but_by_its_url() {
+        let url = "http://127.0.0.1:1/";
+        let headers = vec![("Host".to_owned(), "evil.example".to_owned())];
+        let request = Request { method: "GET".into(), url: url.into(), headers, body: vec![], timeout_ms: 5_000 };
+        let result = HttpClient::default().fetch(reqwest::Url::parse(url).expect("a URL"), request).await;
+        assert!(matches!(result, Err(Problem::Denied(_))));
     }
 
     #[tokio::test]

@@ -14,6 +14,7 @@ use crate::lift::{self, Effect};
 use crate::services::Services;
 use crate::turn::Turn;
 use std::fmt;
+use std::time::Duration;
 use wasmtime::{ResourceLimiter, Store, UpdateDeadline};
 use wasmtime_wasi::{ResourceTable, WasiCtx, WasiCtxBuilder, WasiCtxView, WasiView};
 
@@ -98,6 +99,9 @@ impl From<Fault> for Error {
     }
 }
 
+/// How long a call that may ask the host may take in all.
+const OPEN_CALL: Duration = Duration::from_secs(180);
+
 /// A running guest.
 pub(crate) struct Instance {
     store: Store<State>,
@@ -131,7 +135,10 @@ macro_rules! call {
     ($self:ident, $name:literal, $open:literal, $function:ident ( $($argument:expr),* )) => {{
         $self.begin($name, $open);
         let exports = $self.exports.wharf_runtime_runtime_adapter();
-        let result = exports.$function(&mut $self.store $(, $argument)*).await;
+        let limit = $self.wall_clock($open);
+        let result = tokio::time::timeout(limit, exports.$function(&mut $self.store $(, $argument)*)).await;
+        // An adapter that waits (a guest can sleep without computing) is given up; its instance is not used again.
+        let result = result.unwrap_or_else(|_| Err(too_long(limit)));
         $self.end($name, result)
     }};
 }
@@ -176,7 +183,9 @@ impl Instance {
         let compute_ticks = u64::try_from(engine.limits.compute.as_millis() / TICK.as_millis()).unwrap_or(u64::MAX);
         store.data_mut().ticks = compute_ticks;
         store.set_epoch_deadline(1);
-        let exports = match adapter.pre().instantiate_async(&mut store).await {
+        let limit = engine.limits.compute * 2;
+        let started = tokio::time::timeout(limit, adapter.pre().instantiate_async(&mut store)).await;
+        let exports = match started.unwrap_or_else(|_| Err(too_long(limit))) {
             Ok(exports) => exports,
             Err(why) => return Err(fault(&mut store, "instantiation", &why)),
         };
@@ -191,6 +200,13 @@ impl Instance {
     /// The run's own files, for `read-launch-file`.
     pub(crate) fn services(&mut self) -> Option<&mut Services> {
         self.store.data_mut().services.as_mut()
+    }
+
+    /// How long a call may take in all. One that may ask the host waits for programs and servers, each of which has a
+    /// limit of its own.
+    fn wall_clock(&self, open: bool) -> Duration {
+        let compute = TICK * u32::try_from(self.compute_ticks).unwrap_or(u32::MAX);
+        if open { OPEN_CALL } else { compute * 2 }
     }
 
     fn begin(&mut self, name: &'static str, open: bool) {
@@ -260,6 +276,10 @@ impl Instance {
         let binary = binary.map(types::Binary::from);
         Ok(call!(self, "list-models", true, call_list_models(binary.as_ref()))?.into())
     }
+}
+
+fn too_long(limit: Duration) -> wasmtime::Error {
+    wasmtime::Error::msg(format!("it did not come to an end within {} seconds", limit.as_secs()))
 }
 
 fn lift(call: &'static str, effects: Vec<types::Effect>, chunk: &str) -> Result<Vec<Effect>, Fault> {

@@ -70,6 +70,19 @@ impl Journal {
         self.record(kind, &clean);
     }
 
+    /// Events without secrets. The agent's output has lost them before; an adapter that read a variable, or put together
+    /// what came in pieces, may bring them back.
+    pub(crate) fn clean(&self, event: Event) -> Event {
+        if self.secrets.is_empty() {
+            return event;
+        }
+        let Ok(text) = serde_json::to_string(&event) else { return event };
+        match self.secrets.redact(&text) {
+            std::borrow::Cow::Borrowed(_) => event,
+            std::borrow::Cow::Owned(clean) => serde_json::from_str(&clean).unwrap_or(event),
+        }
+    }
+
     pub(crate) fn secrets(&self) -> &Secrets {
         &self.secrets
     }

@@ -80,6 +80,10 @@ impl Keeper {
         let mut report = driver.report();
         report.killed = killed.iter().map(|command| journal.secrets().redact(command).into_owned()).collect();
         report.run = self.folder.as_ref().map(|_| self.run.clone());
+        // The answer is put together from pieces; a secret that came in two of them is whole again in it.
+        if let Event::Report(clean) = journal.clean(Event::Report(Box::new(report.clone()))) {
+            report = *clean;
+        }
         let note = EndNote { cancelled, clock: clock.map(str::to_owned), unanswered, killed: report.killed.clone() };
         journal.record_text(Kind::Note, &serde_json::json!(NoteRecord::End(note)).to_string());
         journal.events(&[Event::Report(Box::new(report.clone()))]);

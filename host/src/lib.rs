@@ -87,7 +87,7 @@ pub use event::{
     schema,
 };
 pub use grants::{Denial, Policy, Why};
-pub use host::{Explanation, Host, RunOptions, not_started};
+pub use host::{Explanation, Host, RunOptions, not_started, reap_orphans};
 pub use info::{AdapterInfo, Binary, Level, Login, Model, ModelList, Needs, Note, OptionKind, OptionSpec, Support};
 pub use log::set_log;
 pub use places::Places;

@@ -156,7 +156,7 @@ async fn play(adapter: &Adapter, path: &Path, chunk: Option<usize>, singly: bool
             Kind::Launch | Kind::Stdin | Kind::HostAnswer | Kind::Restart | Kind::Truncated => {}
         }
     }
-    let torn = matches!(reader.tail(), Some(Tail::Torn { .. }) | None);
+    let torn = !matches!(reader.tail(), Some(Tail::Complete));
     let (mut replayed, faulty) = player.end(exit, &note).await;
     replayed.torn = torn;
     if let Some(Event::Report(report)) = replayed.events.last_mut() {

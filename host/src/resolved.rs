@@ -5,6 +5,7 @@
 use crate::adapter::{Adapter, digest};
 use crate::grants::Policy;
 use crate::info::{Binary, ModelList};
+use crate::redact::Secrets;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
@@ -30,6 +31,7 @@ pub(crate) struct Resolved {
 pub(crate) struct Remembered {
     path: PathBuf,
     models: PathBuf,
+    secrets: Secrets,
 }
 
 impl Remembered {
@@ -45,7 +47,11 @@ impl Remembered {
             path.display()
         );
         let name = format!("{}.json", &digest(key.as_bytes())[..32]);
-        Remembered { path: cache.join("runtimes").join(&name), models: cache.join("models").join(name) }
+        Remembered {
+            path: cache.join("runtimes").join(&name),
+            models: cache.join("models").join(name),
+            secrets: Secrets::new(variables.iter().cloned()),
+        }
     }
 
     /// The list of models, as it was not long ago.
@@ -57,9 +63,7 @@ impl Remembered {
 
     /// Remember a list of models.
     pub(crate) fn keep_models(&self, list: &ModelList) {
-        if let Ok(text) = serde_json::to_vec(list) {
-            write(&self.models, &text);
-        }
+        self.write(&self.models, list);
     }
 
     pub(crate) fn recall(&self) -> Option<Resolved> {
@@ -74,10 +78,15 @@ impl Remembered {
         let stamp = stamp(&binary.program);
         let program_digest = crate::receipt::file_sha256(Path::new(&binary.program)).ok();
         let resolved = Resolved { binary, program_digest, stamp };
-        if let Ok(text) = serde_json::to_vec(&resolved) {
-            write(&self.path, &text);
-        }
+        self.write(&self.path, &resolved);
         resolved
+    }
+
+    /// What an adapter found may hold what it read from a variable.
+    fn write(&self, path: &Path, what: &impl Serialize) {
+        if let Ok(text) = serde_json::to_string(what) {
+            write(path, self.secrets.redact(&text).as_bytes());
+        }
     }
 }
 

@@ -344,7 +344,8 @@ impl Loop {
         let actions = self.conversation.finish(exit.unwrap_or_default(), &mut self.journal).await;
         self.carry_out(actions, &mut stdin, &mut outbox);
         if let Some(trouble) = self.journal.take_trouble() {
-            outbox.push_back(vec![Event::Notice { level: Level::Warn, text: trouble }]);
+            let notice = Action::Emit(Event::Notice { level: Level::Warn, text: trouble });
+            self.carry_out(vec![notice], &mut stdin, &mut outbox);
         }
         for batch in outbox {
             let _ = events.send(batch).await;
@@ -368,7 +369,7 @@ impl Loop {
         let mut batch = Vec::new();
         for action in actions {
             match action {
-                Action::Emit(event) => batch.push(event),
+                Action::Emit(event) => batch.push(self.journal.clean(event)),
                 Action::Write(bytes) => {
                     self.journal.record_bytes(Kind::Stdin, &bytes);
                     stdin.write(bytes);

@@ -110,7 +110,15 @@ fn not_read(path: &str, why: &std::io::Error) -> Problem {
 fn read_limited(path: &Path) -> Result<Vec<u8>, Problem> {
     use std::io::Read as _;
     let shown = path.to_string_lossy();
-    let file = std::fs::File::open(path).map_err(|why| not_read(&shown, &why))?;
+    // What is no plain file (a pipe that nobody writes to) would hold us up for ever.
+    let mut options = std::fs::OpenOptions::new();
+    options.read(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::custom_flags(&mut options, rustix::fs::OFlags::NONBLOCK.bits().cast_signed());
+    let file = options.open(path).map_err(|why| not_read(&shown, &why))?;
+    if !file.metadata().is_ok_and(|found| found.is_file()) {
+        return Err(Problem::Failed(format!("{shown} is not a plain file")));
+    }
     let mut content = Vec::new();
     file.take(FILE_LIMIT + 1).read_to_end(&mut content).map_err(|why| not_read(&shown, &why))?;
     if content.len() as u64 > FILE_LIMIT { Err(Problem::TooLarge) } else { Ok(content) }

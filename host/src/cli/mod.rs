@@ -43,6 +43,13 @@ pub(crate) fn main() -> ExitCode {
 }
 
 async fn carry_out(command: Command, shell: &Shell) -> Result<ExitCode> {
+    // Whatever is started next ends what a wharf that was killed has left behind.
+    if !matches!(command, Command::Schema | Command::Completions { .. } | Command::Man { .. }) {
+        for reaped in wharf::reap_orphans(&Places::of_user()) {
+            let count = reaped.swept.killed.len();
+            shell.say(format!("ended {count} processes of run {}, whose wharf was killed", reaped.run));
+        }
+    }
     match command {
         Command::Run(order) => run::run(*order, shell).await,
         Command::Demo => run::demo(shell).await,

@@ -30,7 +30,7 @@ pub(crate) async fn replay(order: ReplayOrder, shell: &Shell) -> Result<ExitCode
         (None, None) => return Err(Error::invalid("neither a run nor a capture is named")),
     };
     if replayed.torn {
-        shell.warn("the recording ends in the middle: wharf was killed, or the run goes on");
+        shell.warn("the recording does not hold everything: wharf was killed, the run goes on, or it was too large");
     }
     if order.diff {
         return Ok(diff(&recorded.unwrap_or_default(), &replayed.events, shell));

@@ -3,7 +3,8 @@
 use super::arguments::RunOrder;
 use super::exit;
 use super::shell::{BOLD, DIM, Shell, styled};
-use super::view::View;
+use super::view::{View, visible};
+use std::collections::VecDeque;
 use std::io::{BufRead as _, IsTerminal as _, Read as _};
 use std::path::Path;
 use std::process::ExitCode;
@@ -19,10 +20,6 @@ pub(crate) async fn run(order: RunOrder, shell: &Shell) -> Result<ExitCode> {
     // This program starts no children but agents, so that it may take in what they leave behind.
     wharf::become_subreaper().map_err(|why| Error::invalid(format!("orphans cannot be taken in: {why}")))?;
     let host = super::host(&order.workspace)?;
-    for reaped in host.reap_orphans() {
-        let count = reaped.swept.killed.len();
-        shell.say(styled(DIM, format!("ended {count} processes of run {}, whose wharf was killed", reaped.run)));
-    }
     let (adapter, host) = adapter_for(&order, host).await?;
     // On a terminal a person can be asked; elsewhere nobody can, unless rules say so.
     let terminal = std::io::stdin().is_terminal() && std::io::stderr().is_terminal() && !order.json;
@@ -32,7 +29,11 @@ pub(crate) async fn run(order: RunOrder, shell: &Shell) -> Result<ExitCode> {
         SessionChoice::Resume(id) => Some(id.clone()),
         _ => None,
     };
-    let started = host.start(&adapter, turn, options).await;
+    // Until the agent is up a signal ends everything at once, the programs that look for it too.
+    let started = tokio::select! {
+        started = host.start(&adapter, turn, options) => started,
+        () = any_stop_signal() => return Ok(exit::of_outcome(wharf::Outcome::Cancelled)),
+    };
     let run = match started {
         Ok(run) => run,
         Err(error) => {
@@ -69,7 +70,8 @@ async fn watch(
 ) -> Result<ExitCode> {
     let mut view = View::new(shell);
     let mut lines = Lines::default();
-    let mut open: Option<Ask> = None;
+    // Asks that wait for a person, the one that was shown first.
+    let mut open: VecDeque<Ask> = VecDeque::new();
     let controller = run.controller();
     let mut stops = stop_signals(&controller)?;
     loop {
@@ -94,24 +96,38 @@ async fn watch(
                     }
                     Event::Ask(ask) if terminal => {
                         view.end_line();
-                        prompt(ask, shell);
-                        open = Some(ask.clone());
-                        lines.start();
+                        open.push_back(ask.clone());
+                        if open.len() == 1 {
+                            lines.start();
+                            prompt(ask, shell);
+                        }
                     }
                     Event::AskAnswered { id, .. } | Event::AskWithdrawn { id } => {
-                        open.take_if(|ask| ask.id == *id);
+                        let first = open.front().is_some_and(|ask| ask.id == *id);
+                        open.retain(|ask| ask.id != *id);
+                        if let Some(next) = open.front().filter(|_| first) {
+                            lines.start();
+                            prompt(next, shell);
+                        }
                     }
                     event if !order.json => view.show(event),
                     _ => {}
                 }
             }
-            line = lines.next(), if open.is_some() => {
-                if let Some(ask) = &open {
-                    match answer(ask, line.as_deref()) {
-                        Ok(answer) => controller.answer(answer),
+            line = lines.next(), if !open.is_empty() => {
+                if let Some(ask) = open.pop_front() {
+                    match answer(&ask, line.as_deref()) {
+                        Ok(answer) => {
+                            controller.answer(answer);
+                            if let Some(next) = open.front() {
+                                lines.start();
+                                prompt(next, shell);
+                            }
+                        }
                         Err(why) => {
                             shell.say(why);
-                            prompt(ask, shell);
+                            prompt(&ask, shell);
+                            open.push_front(ask);
                         }
                     }
                 }
@@ -145,9 +161,10 @@ fn print_event(shell: &Shell, event: &Event) -> bool {
 }
 
 fn prompt(ask: &Ask, shell: &Shell) {
-    shell.say(format!("{} {}", styled(BOLD, "?"), styled(BOLD, &ask.title)));
+    // What an agent writes must not repaint what a person is asked.
+    shell.say(format!("{} {}", styled(BOLD, "?"), styled(BOLD, visible(&ask.title))));
     if !ask.detail.is_null() {
-        shell.say(styled(DIM, format!("  {}", ask.detail)));
+        shell.say(styled(DIM, format!("  {}", visible(&ask.detail.to_string()))));
     }
     let mut ways = vec!["y = yes", "n = no"];
     if ask.choices.iter().any(|choice| choice.kind == wharf::ChoiceKind::AllowAlways) {
@@ -192,8 +209,9 @@ fn answer(ask: &Ask, line: Option<&str>) -> std::result::Result<Answer, String> 
 struct Lines(Option<mpsc::UnboundedReceiver<String>>);
 
 impl Lines {
+    /// From here on lines count. What was typed before the question was seen is no answer to it.
     fn start(&mut self) {
-        self.0.get_or_insert_with(|| {
+        let lines = self.0.get_or_insert_with(|| {
             let (sender, receiver) = mpsc::unbounded_channel();
             std::thread::spawn(move || {
                 for line in std::io::stdin().lock().lines() {
@@ -204,6 +222,7 @@ impl Lines {
             });
             receiver
         });
+        while lines.try_recv().is_ok() {}
     }
 
     async fn next(&mut self) -> Option<String> {
@@ -212,6 +231,19 @@ impl Lines {
             None => std::future::pending().await,
         }
     }
+}
+
+/// The first signal that asks this program to end.
+async fn any_stop_signal() {
+    #[cfg(unix)]
+    if let Ok(mut terminate) = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate()) {
+        tokio::select! {
+            _ = tokio::signal::ctrl_c() => {}
+            _ = terminate.recv() => {}
+        }
+        return;
+    }
+    let _ = tokio::signal::ctrl_c().await;
 }
 
 /// Ctrl-C, and on Unix the signals that ask a program to end. They stop the run by themselves: whoever shows the events
@@ -392,7 +424,9 @@ fn run_options(order: &RunOrder, host: &Host, terminal: bool) -> Result<RunOptio
     let usual = host.clocks();
     let seconds = |value: Option<f64>| -> Result<Option<Duration>> {
         let bad = |value| Error::invalid(format!("{value} is not a number of seconds"));
-        value.map(|value| Duration::try_from_secs_f64(value).map_err(|_| bad(value))).transpose()
+        let sound =
+            |value: f64| Duration::try_from_secs_f64(value).ok().filter(|time| *time < Duration::from_hours(24 * 365));
+        value.map(|value| sound(value).ok_or_else(|| bad(value))).transpose()
     };
     let clocks = Clocks {
         first_output: seconds(order.limit_first_output)?.or(usual.first_output),

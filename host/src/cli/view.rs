@@ -1,6 +1,7 @@
 //! How events look to a person: the agent's words on stdout, what it does on stderr.
 
 use super::shell::{BAD, BOLD, DIM, GOOD, ODD, Shell, TOOL, styled};
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use wharf::{Event, Level, Outcome, Report, ToolCall, ToolStatus, Usage};
 
@@ -61,7 +62,7 @@ impl<'a> View<'a> {
             self.end_line();
         }
         self.writing = Some(id.to_owned());
-        self.shell.piece(text);
+        self.shell.piece(&visible(text));
     }
 
     pub(crate) fn end_line(&mut self) {
@@ -70,6 +71,8 @@ impl<'a> View<'a> {
         }
     }
 
+    /// What an agent writes is text: it does not steer the terminal. `text` comes from us; agents' parts are made
+    /// visible by `shorten` and where they are written.
     fn say(&mut self, text: impl std::fmt::Display) {
         self.end_line();
         self.shell.say(text);
@@ -167,9 +170,15 @@ pub(crate) fn usage_text(usage: &Usage) -> String {
     text
 }
 
+/// Text in which no control character steers the terminal; lines and tabs stay.
+pub(crate) fn visible(text: &str) -> Cow<'_, str> {
+    let steers = |character: char| character.is_control() && character != '\n' && character != '\t';
+    if text.contains(steers) { Cow::Owned(text.replace(steers, "\u{FFFD}")) } else { Cow::Borrowed(text) }
+}
+
 fn shorten(text: &str) -> String {
     let line = text.lines().next().unwrap_or_default();
     let more = line.chars().count() > 100 || text.lines().nth(1).is_some();
-    let short: String = line.chars().take(100).collect();
+    let short: String = visible(line).chars().take(100).collect();
     if more { format!("{short}…") } else { short }
 }
