@@ -100,7 +100,7 @@ impl From<Fault> for Error {
 }
 
 /// How long a call that may ask the host may take in all.
-const OPEN_CALL: Duration = Duration::from_secs(180);
+const OPEN_CALL: Duration = Duration::from_mins(3);
 
 /// A running guest.
 pub(crate) struct Instance {

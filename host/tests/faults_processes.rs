@@ -227,6 +227,12 @@ fn kill_the_host(deaf: bool) {
         assert!(begun.elapsed() < Duration::from_secs(1), "{:?}", begun.elapsed());
     }
 
+    // Any next start of wharf ends what is left, and removes the files that the agent was started with.
+    assert_eq!(std::fs::read_dir(place.path("tmp")).unwrap().count(), 1);
+    assert!(place.answer(&["sessions"]).status.success());
+    assert_eq!(std::fs::read_dir(place.path("tmp")).unwrap().count(), 0);
+    assert_eq!(place.processes(), Vec::<String>::new());
+
     // What had been printed is in the recording.
     let listed = place.json(&["runs", "--json"]);
     assert_eq!(listed[0]["state"], "torn", "{listed}");
@@ -241,8 +247,6 @@ fn kill_the_host(deaf: bool) {
     assert!(String::from_utf8_lossy(&replayed.stderr).contains("killed"));
     assert!(!place.answer(&["receipt", &run]).status.success());
 
-    // The next start of wharf ends what is left, and removes the files that the agent was started with.
-    assert_eq!(std::fs::read_dir(place.path("tmp")).unwrap().count(), 1);
     let script = good();
     let ran = Ran::of(&place.order(&script, &[]).output().unwrap());
     ran.expect(0, "completed");

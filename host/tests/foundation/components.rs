@@ -208,6 +208,18 @@ async fn a_parse_chunk_that_loops_for_ever_is_stopped_with_its_agent_and_the_hos
 }
 
 #[tokio::test]
+async fn a_parse_chunk_that_sleeps_is_stopped_by_the_wall_clock() {
+    let machine = Machine::new();
+    let host = machine.host();
+    let echo = host.adapter("echo").await.expect("the echo adapter");
+    let options = RunOptions { unrecorded: true, ..RunOptions::default() };
+    let run = start_faulty(&host, &machine, "sleep", SAYS_AND_WAITS, options).await;
+    let report = run.finish().await.expect("a report");
+    assert_stopped("sleep", &report, &["in parse-chunk", "did not come to an end"]);
+    goes_on(&host, &machine, &echo).await;
+}
+
+#[tokio::test]
 async fn a_finish_that_loops_for_ever_is_stopped_and_the_host_goes_on() {
     let machine = Machine::new();
     let host = machine.host();

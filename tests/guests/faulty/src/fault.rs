@@ -16,6 +16,8 @@ pub(crate) enum Fault {
     None,
     /// `parse_chunk` does not return.
     Loop,
+    /// `parse_chunk` sleeps, which is not computing.
+    Sleep,
     /// `parse_chunk` takes memory without end.
     Allocate,
     /// `parse_chunk` panics at the first line.
@@ -40,9 +42,10 @@ pub(crate) enum Fault {
 
 impl Fault {
     /// All of them; the first is the default.
-    pub(crate) const ALL: [Fault; 12] = [
+    pub(crate) const ALL: [Fault; 13] = [
         Fault::None,
         Fault::Loop,
+        Fault::Sleep,
         Fault::Allocate,
         Fault::Panic,
         Fault::PanicOnBoom,
@@ -60,6 +63,7 @@ impl Fault {
         match self {
             Fault::None => "none",
             Fault::Loop => "loop",
+            Fault::Sleep => "sleep",
             Fault::Allocate => "allocate",
             Fault::Panic => "panic",
             Fault::PanicOnBoom => "panic-on-boom",
@@ -83,6 +87,7 @@ impl Fault {
 pub(crate) fn in_line(fault: Fault, is_boom: bool, out: &mut Effects) {
     match fault {
         Fault::Loop => run_for_ever(),
+        Fault::Sleep => std::thread::sleep(std::time::Duration::from_hours(1)),
         Fault::Allocate => allocate_without_end(),
         Fault::Panic => panic!("parse_chunk panics, as it was told to"),
         Fault::PanicOnBoom if is_boom => panic!("parse_chunk panics at \"boom\", as it was told to"),
