@@ -27,6 +27,9 @@ pub(super) fn mid_stream(stage: &Stage<'_>) -> Verdict {
 
 /// Over the transport that can ask, the agent is interrupted by its own protocol and says so itself.
 pub(super) fn by_protocol(stage: &Stage<'_>) -> Verdict {
+    if stage.agent.is_copilot() && stage.agent.is_old() {
+        return not_offered("over ACP it says nothing before its message is whole");
+    }
     let model = stage.model(vec![Step { end: End::Stalled, ..Step::text("It was a dark and stormy night, and") }])?;
     let running = stage.start(&model.url(), Login::Key, &["--ask", "Tell me a story."])?;
     running.wait_for_event("text-delta")?;
