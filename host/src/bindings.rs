@@ -12,4 +12,4 @@ wasmtime::component::bindgen!({
     additional_derives: [PartialEq],
 });
 
-pub use wharf::runtime::{host, types};
+pub use self::wharf::runtime::{host, types};
