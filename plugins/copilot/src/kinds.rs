@@ -56,6 +56,7 @@ const SILENT: &[&str] = &[
     "session.custom_agents_updated",
     "session.extensions_loaded",
     "session.handoff",
+    "session.indexed_search",
     "session.managed_settings_resolved",
     "session.mcp_server_tools_loaded",
     "session.mcp_servers_loaded",

@@ -120,8 +120,9 @@ fn run(options: &Options) -> Result<bool, String> {
         Table::read(path)?.with(&rows, &names).write(path)?;
     }
     // The versions are pinned: a native type that the adapter does not know is the adapter's fault, even where the turn
-    // went well without it.
-    Ok(failed == 0 && drift.is_empty())
+    // went well without it. CI, which writes no table, tells of it and goes on: what a real agent says only now and then
+    // must not stop a change that has nothing to do with it.
+    Ok(failed == 0 && (drift.is_empty() || options.table.is_none()))
 }
 
 fn take<'a>(next: &Mutex<usize>, chosen: &[&'a Scenario]) -> Option<(usize, &'a Scenario)> {
