@@ -4,7 +4,7 @@
 //! host as a span of the chunk. What is skipped is checked for balance (quotes, brackets, the end of the line), not
 //! for grammar. Nothing here recurses, so depth costs nothing.
 
-use crate::{Span, Text};
+use crate::{Span, Text, scan};
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
@@ -12,62 +12,65 @@ use std::fmt::Write as _;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Malformed;
 
-/// Not a place in a chunk: the value came from a file, a response, a literal.
-const DETACHED: usize = usize::MAX;
-
 /// A JSON value as it stands in its text, or a missing one. Looking into a missing value gives a missing value.
 #[derive(Debug, Clone, Copy)]
 pub struct Json<'a> {
-    /// The value's own text, without blanks around it; empty when missing.
-    text: &'a str,
-    /// Where it begins in the chunk, or `DETACHED`.
-    offset: usize,
+    /// What it stands in, whole: the scanner looks at blocks, which may reach beyond the value.
+    source: &'a str,
+    /// Where it begins in there, without blanks before it.
+    start: usize,
+    /// Where it ends; where it begins, if it is missing.
+    end: usize,
+    /// Whether the source is the chunk, so that the host can be told a place in it. It is not where the value came from
+    /// a file, a response, a literal.
+    in_chunk: bool,
 }
 
 /// A missing value.
-pub const MISSING: Json<'static> = Json { text: "", offset: DETACHED };
+pub const MISSING: Json<'static> = Json { source: "", start: 0, end: 0, in_chunk: false };
 
 impl<'a> Json<'a> {
     /// The value in a text of its own, not of the chunk. Blank text is a missing value.
     pub fn parse(text: &'a str) -> Json<'a> {
-        Json { text: text.trim(), offset: DETACHED }
+        let text = text.trim();
+        Json { source: text, start: 0, end: text.len(), in_chunk: false }
     }
 
     /// The value in `chunk[start..end]`.
     pub(crate) fn line(chunk: &'a str, start: usize, end: usize) -> Json<'a> {
-        let text = &chunk[start..end];
-        let blank = text.len() - text.trim_start().len();
-        Json { text: text.trim(), offset: start + blank }
+        let line = &chunk[start..end];
+        let start = end - line.trim_start().len();
+        Json { source: chunk, start, end: start + line.trim().len(), in_chunk: true }
     }
 
     /// Its text as it stands.
     pub fn raw(self) -> &'a str {
-        self.text
+        &self.source[self.start..self.end]
     }
 
     /// Whether there is no such value.
     pub fn is_missing(self) -> bool {
-        self.text.is_empty()
+        self.start == self.end
     }
 
     /// Whether it is missing or `null`.
     pub fn is_null(self) -> bool {
-        self.text.is_empty() || self.text == "null"
+        self.is_missing() || self.raw() == "null"
     }
 
     /// Whether it is an object.
     pub fn is_object(self) -> bool {
-        self.text.starts_with('{')
+        self.first() == Some(b'{')
     }
 
     /// Whether it is an array.
     pub fn is_array(self) -> bool {
-        self.text.starts_with('[')
+        self.first() == Some(b'[')
     }
 
     /// Whether it is a string.
     pub fn is_string(self) -> bool {
-        self.text.starts_with('"')
+        self.first() == Some(b'"')
     }
 
     /// Some fields of an object, in one pass over it; those that it does not have are missing. Of a field that stands
@@ -103,13 +106,13 @@ impl<'a> Json<'a> {
 
     /// The items of an array, up to the first that is malformed.
     pub fn items(self) -> impl Iterator<Item = Json<'a>> {
-        let mut at = if self.is_array() { skip_blanks(self.text.as_bytes(), 1) } else { self.text.len() };
+        let bytes = self.source.as_bytes();
+        let mut at = if self.is_array() { skip_blanks(bytes, self.start + 1) } else { self.end };
         std::iter::from_fn(move || {
-            let bytes = self.text.as_bytes();
-            if at >= bytes.len() || bytes[at] == b']' {
+            if at >= self.end || bytes[at] == b']' {
                 return None;
             }
-            let end = skip_value(bytes, at)?;
+            let end = skip_value(bytes, at, self.end).filter(|end| *end < self.end)?;
             let item = self.part(at, end);
             at = skip_blanks(bytes, end);
             if bytes.get(at) == Some(&b',') {
@@ -121,7 +124,7 @@ impl<'a> Json<'a> {
 
     /// A string as it stands between its quotes: for names, which need no escapes.
     pub fn name(self) -> Option<&'a str> {
-        self.text.strip_prefix('"')?.strip_suffix('"')
+        self.raw().strip_prefix('"')?.strip_suffix('"')
     }
 
     /// Whether it is this string.
@@ -147,9 +150,9 @@ impl<'a> Json<'a> {
     /// A string as text for an event: a span of the chunk, which the host cuts out and unescapes.
     pub fn text(self) -> Option<Text> {
         let inside = self.name()?;
-        Some(match self.offset {
-            DETACHED => Text::Inline(unescape(inside).into_owned()),
-            offset => Text::Quoted(span(offset + 1, inside.len())),
+        Some(match self.in_chunk {
+            true => Text::Quoted(span(self.start + 1, inside.len())),
+            false => Text::Inline(unescape(inside).into_owned()),
         })
     }
 
@@ -163,16 +166,16 @@ impl<'a> Json<'a> {
         if self.is_missing() {
             return None;
         }
-        Some(match self.offset {
-            DETACHED => Text::Inline(self.text.to_owned()),
-            offset => Text::Verbatim(span(offset, self.text.len())),
+        Some(match self.in_chunk {
+            true => Text::Verbatim(span(self.start, self.end - self.start)),
+            false => Text::Inline(self.raw().to_owned()),
         })
     }
 
     /// A number that is a whole one and not negative.
     pub fn u64(self) -> Option<u64> {
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "checked by the guard")]
-        self.text.parse().ok().or_else(|| match self.f64() {
+        self.raw().parse().ok().or_else(|| match self.f64() {
             Some(number) if number.fract() == 0.0 && (0.0..9.0e15).contains(&number) => Some(number as u64),
             _ => None,
         })
@@ -180,13 +183,13 @@ impl<'a> Json<'a> {
 
     /// A number that is a whole one.
     pub fn i32(self) -> Option<i32> {
-        self.text.parse().ok()
+        self.raw().parse().ok()
     }
 
     /// A number.
     pub fn f64(self) -> Option<f64> {
-        self.text.as_bytes().first().filter(|byte| byte.is_ascii_digit() || **byte == b'-')?;
-        self.text.parse().ok()
+        self.first().filter(|byte| byte.is_ascii_digit() || *byte == b'-')?;
+        self.raw().parse().ok()
     }
 
     /// Dollars as millionths of a dollar, rounded.
@@ -197,7 +200,7 @@ impl<'a> Json<'a> {
 
     /// True or false.
     pub fn bool(self) -> Option<bool> {
-        match self.text {
+        match self.raw() {
             "true" => Some(true),
             "false" => Some(false),
             _ => None,
@@ -206,12 +209,15 @@ impl<'a> Json<'a> {
 
     /// Whether it is `true`.
     pub fn is_true(self) -> bool {
-        self.text == "true"
+        self.raw() == "true"
+    }
+
+    fn first(self) -> Option<u8> {
+        self.source.as_bytes().get(self.start).copied().filter(|_| !self.is_missing())
     }
 
     fn part(self, start: usize, end: usize) -> Json<'a> {
-        let offset = if self.offset == DETACHED { DETACHED } else { self.offset + start };
-        Json { text: &self.text[start..end], offset }
+        Json { start, end, ..self }
     }
 }
 
@@ -229,14 +235,14 @@ struct Fields<'a> {
 
 impl<'a> Fields<'a> {
     fn of(object: Json<'a>) -> Result<Fields<'a>, Malformed> {
-        if object.is_object() { Ok(Fields { object, at: 1, first: true }) } else { Err(Malformed) }
+        if object.is_object() { Ok(Fields { object, at: object.start + 1, first: true }) } else { Err(Malformed) }
     }
 
     fn step(&mut self) -> Result<Option<(&'a str, Json<'a>)>, Malformed> {
-        let bytes = self.object.text.as_bytes();
+        let (bytes, end) = (self.object.source.as_bytes(), self.object.end);
         let mut at = skip_blanks(bytes, self.at);
         match bytes.get(at) {
-            Some(b'}') if at + 1 == bytes.len() => return Ok(None),
+            Some(b'}') if at + 1 == end => return Ok(None),
             Some(b',') if !self.first => at = skip_blanks(bytes, at + 1),
             Some(b'"') if self.first => {}
             _ => return Err(Malformed),
@@ -251,15 +257,16 @@ impl<'a> Fields<'a> {
             return Err(Malformed);
         }
         let start = skip_blanks(bytes, colon + 1);
-        let end = skip_value(bytes, start).ok_or(Malformed)?;
-        self.at = end;
-        Ok(Some((&self.object.text[at + 1..key_end - 1], self.object.part(start, end))))
+        // What ends behind the object began in it and was never closed: the scanner saw it end in another line.
+        let value_end = skip_value(bytes, start, end).filter(|value_end| *value_end < end).ok_or(Malformed)?;
+        self.at = value_end;
+        Ok(Some((&self.object.source[at + 1..key_end - 1], self.object.part(start, value_end))))
     }
 }
 
 /// The end of the line that begins at `start`: the place of its newline, or the end of the text.
 pub(crate) fn find_newline(text: &str, start: usize) -> usize {
-    text.as_bytes()[start..].iter().position(|byte| *byte == b'\n').map_or(text.len(), |at| start + at)
+    scan::newline(text.as_bytes(), start).unwrap_or(text.len())
 }
 
 fn skip_blanks(bytes: &[u8], mut at: usize) -> usize {
@@ -271,37 +278,14 @@ fn skip_blanks(bytes: &[u8], mut at: usize) -> usize {
 
 /// From an opening quote to behind the closing one.
 fn skip_string(bytes: &[u8], start: usize) -> Option<usize> {
-    let mut at = start + 1;
-    loop {
-        // Eight bytes at a time while none of them is a quote or a backslash.
-        while let Some(word) = bytes.get(at..at + 8) {
-            let word = u64::from_le_bytes(word.try_into().expect("the slice has eight bytes"));
-            if has_byte(word, b'"') || has_byte(word, b'\\') {
-                break;
-            }
-            at += 8;
-        }
-        match *bytes.get(at)? {
-            b'"' => return Some(at + 1),
-            b'\\' => at += 2,
-            _ => at += 1,
-        }
-    }
-}
-
-/// Whether one of the word's eight bytes is this one.
-fn has_byte(word: u64, byte: u8) -> bool {
-    const ONES: u64 = 0x0101_0101_0101_0101;
-    const HIGHS: u64 = 0x8080_8080_8080_8080;
-    let zeroed = word ^ (ONES * u64::from(byte));
-    zeroed.wrapping_sub(ONES) & !zeroed & HIGHS != 0
+    scan::string_end(bytes, start + 1)
 }
 
 /// From a value's first byte to behind its last one.
-fn skip_value(bytes: &[u8], start: usize) -> Option<usize> {
+fn skip_value(bytes: &[u8], start: usize, limit: usize) -> Option<usize> {
     match *bytes.get(start)? {
         b'"' => skip_string(bytes, start),
-        b'{' | b'[' => skip_nested(bytes, start),
+        b'{' | b'[' => skip_nested(bytes, start, limit),
         b't' => literal(bytes, start, b"true"),
         b'f' => literal(bytes, start, b"false"),
         b'n' => literal(bytes, start, b"null"),
@@ -320,10 +304,11 @@ fn literal(bytes: &[u8], start: usize, word: &[u8]) -> Option<usize> {
     bytes[start..].starts_with(word).then_some(start + word.len())
 }
 
-fn skip_nested(bytes: &[u8], start: usize) -> Option<usize> {
+/// Gives up at `limit`: a bracket that is never closed must not be looked for in all the lines that follow.
+fn skip_nested(bytes: &[u8], start: usize, limit: usize) -> Option<usize> {
     let mut depth = 0usize;
     let mut at = start;
-    loop {
+    while at < limit {
         match *bytes.get(at)? {
             b'"' => {
                 at = skip_string(bytes, at)?;
@@ -340,6 +325,7 @@ fn skip_nested(bytes: &[u8], start: usize) -> Option<usize> {
         }
         at += 1;
     }
+    None
 }
 
 /// The inside of a JSON string, unescaped. What is not a valid escape becomes U+FFFD.
@@ -554,6 +540,14 @@ mod tests {
         let Some(Text::Verbatim(span)) = line.get("o").verbatim() else { panic!("a span") };
         assert_eq!(&chunk[span.start as usize..(span.start + span.length) as usize], "{\"k\":1}");
         assert_eq!(Json::parse(line.raw()).get("t").text(), Some(Text::Inline("x\ny".into())));
+    }
+
+    #[test]
+    fn what_a_line_leaves_open_does_not_end_in_the_next() {
+        for bad in [r#"{"a":"x"#, r#"{"a":{"b":1"#, r#"{"a"#, r#"{"a":[1,"#, r#"{"a":1"#, r#"{"a":"x","b"#] {
+            let chunk = format!("{bad}\n\"y\":1}}}}]\",\"a\":1}}\n");
+            assert_eq!(Json::line(&chunk, 0, bad.len()).pick(["a"]).err(), Some(Malformed), "{bad}");
+        }
     }
 
     #[test]

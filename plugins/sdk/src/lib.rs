@@ -50,6 +50,7 @@ mod guess;
 mod host;
 pub mod json;
 mod locate;
+mod scan;
 pub mod testing;
 mod version;
 

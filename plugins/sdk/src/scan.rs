@@ -1,0 +1,173 @@
+//! Looks for the few bytes that matter in JSON text, sixteen at a time.
+//!
+//! With `simd128` a block is one vector, without it two words: the same questions, the same answers. Nothing here
+//! knows where a line or a value ends: it is asked about a whole chunk, so that a block may reach beyond both.
+
+/// How many bytes are looked at together.
+const BLOCK: usize = 16;
+
+/// From behind an opening quote to behind the closing one.
+pub(crate) fn string_end(bytes: &[u8], mut at: usize) -> Option<usize> {
+    while let Some(block) = bytes.get(at..at + BLOCK) {
+        let block = Block::of(block);
+        let quotes = block.places_of(b'"');
+        let backslashes = block.places_of(b'\\');
+        // Most blocks have neither, and most strings have no backslash before their end.
+        if backslashes == 0 {
+            if quotes != 0 {
+                return Some(at + place(quotes) + 1);
+            }
+            at += BLOCK;
+            continue;
+        }
+        if let Some(end) = end_among(quotes, backslashes) {
+            return Some(at + end + 1);
+        }
+        at += BLOCK + usize::from(ends_in_escape(backslashes));
+    }
+    loop {
+        match *bytes.get(at)? {
+            b'"' => return Some(at + 1),
+            b'\\' => at += 2,
+            _ => at += 1,
+        }
+    }
+}
+
+/// The first newline from `at` on.
+pub(crate) fn newline(bytes: &[u8], mut at: usize) -> Option<usize> {
+    while let Some(block) = bytes.get(at..at + BLOCK) {
+        let newlines = Block::of(block).places_of(b'\n');
+        if newlines != 0 {
+            return Some(at + place(newlines));
+        }
+        at += BLOCK;
+    }
+    bytes.get(at..)?.iter().position(|byte| *byte == b'\n').map(|found| at + found)
+}
+
+/// The first quote of a block that no backslash escapes.
+fn end_among(mut quotes: u32, mut backslashes: u32) -> Option<usize> {
+    while quotes != 0 {
+        if backslashes == 0 || place(quotes) < place(backslashes) {
+            return Some(place(quotes));
+        }
+        // What follows a backslash is not looked at.
+        let behind = (!0u32).checked_shl(backslashes.trailing_zeros() + 2).unwrap_or(0);
+        quotes &= behind;
+        backslashes &= behind;
+    }
+    None
+}
+
+/// Whether the last byte of a block, in which no string ends, is a backslash that escapes what follows the block.
+fn ends_in_escape(mut backslashes: u32) -> bool {
+    while backslashes != 0 {
+        let first = backslashes.trailing_zeros();
+        if first == 15 {
+            return true;
+        }
+        backslashes &= (!0u32).checked_shl(first + 2).unwrap_or(0);
+    }
+    false
+}
+
+fn place(mask: u32) -> usize {
+    mask.trailing_zeros() as usize
+}
+
+/// Sixteen bytes.
+#[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
+#[derive(Clone, Copy)]
+struct Block(core::arch::wasm32::v128);
+
+#[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
+impl Block {
+    #[inline(always)]
+    fn of(bytes: &[u8]) -> Block {
+        let (low, high) = words(bytes);
+        Block(core::arch::wasm32::u64x2(low, high))
+    }
+
+    /// A bit for each place that has this byte.
+    #[inline(always)]
+    fn places_of(self, byte: u8) -> u32 {
+        use core::arch::wasm32::{u8x16_bitmask, u8x16_eq, u8x16_splat};
+        u32::from(u8x16_bitmask(u8x16_eq(self.0, u8x16_splat(byte))))
+    }
+}
+
+/// Sixteen bytes.
+#[cfg(not(all(target_arch = "wasm32", target_feature = "simd128")))]
+#[derive(Clone, Copy)]
+struct Block(u64, u64);
+
+#[cfg(not(all(target_arch = "wasm32", target_feature = "simd128")))]
+impl Block {
+    #[inline(always)]
+    fn of(bytes: &[u8]) -> Block {
+        let (low, high) = words(bytes);
+        Block(low, high)
+    }
+
+    /// A bit for each place that has this byte.
+    #[inline(always)]
+    fn places_of(self, byte: u8) -> u32 {
+        const ONES: u64 = 0x0101_0101_0101_0101;
+        const SEVENS: u64 = 0x7f7f_7f7f_7f7f_7f7f;
+        let places = |word: u64| {
+            let differs = word ^ (ONES * u64::from(byte));
+            // The high bit of each byte that does not differ, and no other bit.
+            let same = !(((differs & SEVENS) + SEVENS) | differs | SEVENS);
+            // The eight high bits, side by side.
+            ((same >> 7).wrapping_mul(0x0102_0408_1020_4080) >> 56) as u32
+        };
+        places(self.0) | places(self.1) << 8
+    }
+}
+
+#[inline(always)]
+fn words(bytes: &[u8]) -> (u64, u64) {
+    let word = |part: &[u8]| u64::from_le_bytes(part.try_into().expect("half of a block has eight bytes"));
+    (word(&bytes[..8]), word(&bytes[8..BLOCK]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// A byte at a time, which nobody can get wrong.
+    fn plain_string_end(bytes: &[u8], start: usize) -> Option<usize> {
+        let mut escaped = false;
+        bytes[start..]
+            .iter()
+            .position(|byte| {
+                let ends = *byte == b'"' && !escaped;
+                escaped = *byte == b'\\' && !escaped;
+                ends
+            })
+            .map(|end| start + end + 1)
+    }
+
+    proptest! {
+        #[test]
+        fn blocks_find_what_a_byte_at_a_time_finds(bytes in "[a\"\\\\\n\u{80}]{0,80}|[ab\\\\]{0,60}\"?x{0,20}") {
+            let bytes = bytes.as_bytes();
+            for start in 0..=bytes.len() {
+                prop_assert_eq!(string_end(bytes, start), plain_string_end(bytes, start));
+                let plain = bytes[start..].iter().position(|byte| *byte == b'\n').map(|at| start + at);
+                prop_assert_eq!(newline(bytes, start), plain);
+            }
+        }
+
+        #[test]
+        fn every_place_of_a_byte_is_told_and_no_other(bytes in prop::array::uniform16(0u8..5), byte in 0u8..5) {
+            let places = Block::of(&bytes).places_of(byte);
+            for (place, found) in bytes.iter().enumerate() {
+                prop_assert_eq!(places >> place & 1 == 1, *found == byte);
+            }
+            prop_assert_eq!(places >> 16, 0);
+        }
+    }
+}
