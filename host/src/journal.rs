@@ -2,6 +2,7 @@
 //! disk before anybody hears of it, so that a host that is killed has lost nothing that it had said.
 
 use crate::event::Event;
+use crate::line;
 use crate::recording::{Kind, RecordingWriter, Summary};
 use crate::redact::Secrets;
 use sha2::{Digest, Sha256};
@@ -87,24 +88,27 @@ impl Journal {
         &self.secrets
     }
 
-    /// Some events, in one write.
-    pub(crate) fn events(&mut self, events: &[Event]) {
-        if self.kept.is_none() || events.is_empty() {
-            return;
+    /// Some events, in one write. They lose the secrets that were in them; gives them as lines, where somebody had to
+    /// write them.
+    pub(crate) fn events(&mut self, events: &mut [Event]) -> Option<Vec<u8>> {
+        if self.kept.is_none() && self.secrets.is_empty() {
+            return None;
         }
-        let mut lines = Vec::new();
-        for event in events {
-            if serde_json::to_writer(&mut lines, event).is_ok() {
-                lines.push(b'\n');
+        let mut lines = line::lines(&*events);
+        if self.secrets.are_in(&lines) {
+            for event in &mut *events {
+                *event = self.clean(event.clone());
+            }
+            lines = line::lines(&*events);
+        }
+        if let Some(kept) = &mut self.kept {
+            self.events += events.len() as u64;
+            self.events_digest.update(&lines);
+            if let Err(why) = kept.events.write_all(&lines) {
+                self.trouble.get_or_insert(format!("the events beside {} are cut short: {why}", kept.path.display()));
             }
         }
-        self.events += events.len() as u64;
-        self.events_digest.update(&lines);
-        if let Some(kept) = &mut self.kept
-            && let Err(why) = kept.events.write_all(&lines)
-        {
-            self.trouble.get_or_insert(format!("the events beside {} are cut short: {why}", kept.path.display()));
-        }
+        Some(lines)
     }
 
     /// Why something could not be kept, once.

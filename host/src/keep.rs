@@ -86,7 +86,7 @@ impl Keeper {
         }
         let note = EndNote { cancelled, clock: clock.map(str::to_owned), unanswered, killed: report.killed.clone() };
         journal.record_text(Kind::Note, &serde_json::json!(NoteRecord::End(note)).to_string());
-        journal.events(&[Event::Report(Box::new(report.clone()))]);
+        journal.events(&mut [Event::Report(Box::new(report.clone()))]);
         let session_usage = driver.session_usage();
         let (recording, events) = journal.close();
 

@@ -9,6 +9,7 @@ use crate::error::{Error, Result};
 use crate::event::{Event, Exit, Report};
 use crate::info::Level;
 use crate::journal::Journal;
+use crate::line;
 use crate::recording::Kind;
 use crate::redact::Redactor;
 use crate::supervisor::{Process, Swept};
@@ -43,9 +44,29 @@ enum Command {
 #[derive(Debug)]
 pub struct Run {
     id: String,
-    events: mpsc::Receiver<Vec<Event>>,
+    events: mpsc::Receiver<Batch>,
     waiting: VecDeque<Event>,
     control: Controller,
+}
+
+/// Events that came together: what the agent wrote at once, say.
+#[derive(Debug, Default)]
+pub struct Batch {
+    /// The events.
+    pub events: Vec<Event>,
+    lines: Option<Vec<u8>>,
+}
+
+impl Batch {
+    fn new(events: Vec<Event>) -> Batch {
+        Batch { events, lines: None }
+    }
+
+    /// The events as lines of JSON, as `wharf run --json` prints them. Where the run is recorded they were written
+    /// down before, and cost nothing more.
+    pub fn into_json_lines(self) -> Vec<u8> {
+        self.lines.unwrap_or_else(|| line::lines(&self.events))
+    }
 }
 
 /// The way to a run's agent. Cheap to clone, and may outlive the run: then it does nothing.
@@ -100,6 +121,14 @@ impl Run {
         std::future::poll_fn(|context| self.poll_event(context)).await
     }
 
+    /// The events that are there, one or more. After the report there are none.
+    pub async fn next_batch(&mut self) -> Option<Batch> {
+        if !self.waiting.is_empty() {
+            return Some(Batch::new(std::mem::take(&mut self.waiting).into()));
+        }
+        self.events.recv().await
+    }
+
     /// Let the rest go by, and give the report.
     pub async fn finish(mut self) -> Result<Report> {
         while let Some(event) = self.next().await {
@@ -116,7 +145,7 @@ impl Run {
                 return Poll::Ready(Some(event));
             }
             match self.events.poll_recv(context) {
-                Poll::Ready(Some(batch)) => self.waiting = batch.into(),
+                Poll::Ready(Some(batch)) => self.waiting = batch.events.into(),
                 Poll::Ready(None) => return Poll::Ready(None),
                 Poll::Pending => return Poll::Pending,
             }
@@ -162,7 +191,7 @@ where
         let sender = event_sender.clone();
         let ended = work.run(event_sender, commands).await;
         let report = then(ended).await;
-        let _ = sender.send(vec![Event::Report(Box::new(report))]).await;
+        let _ = sender.send(Batch::new(vec![Event::Report(Box::new(report))])).await;
     });
     Run { id, events, waiting: VecDeque::new(), control: Controller(control) }
 }
@@ -200,14 +229,13 @@ impl Stdin {
 struct Pipe<R> {
     origin: Origin,
     reader: Option<R>,
-    buffer: Vec<u8>,
     redactor: Option<Redactor>,
 }
 
 impl<R: AsyncRead + Unpin> Pipe<R> {
     fn new(origin: Origin, reader: Option<R>, journal: &Journal) -> Pipe<R> {
         let redactor = (!journal.secrets().is_empty()).then(|| Redactor::new(journal.secrets()));
-        Pipe { origin, reader, buffer: vec![0; READ], redactor }
+        Pipe { origin, reader, redactor }
     }
 
     fn is_open(&self) -> bool {
@@ -218,13 +246,13 @@ impl<R: AsyncRead + Unpin> Pipe<R> {
     async fn read(&mut self) -> Vec<u8> {
         loop {
             let Some(reader) = &mut self.reader else { return std::future::pending().await };
-            let count = reader.read(&mut self.buffer).await.unwrap_or(0);
-            let mut clean = Vec::new();
-            match &mut self.redactor {
-                Some(redactor) if count > 0 => redactor.push(&self.buffer[..count], &mut clean),
-                Some(redactor) => redactor.finish(&mut clean),
-                None => clean.extend_from_slice(&self.buffer[..count]),
-            }
+            let mut bytes = Vec::with_capacity(READ);
+            let count = reader.read_buf(&mut bytes).await.unwrap_or(0);
+            let clean = match &mut self.redactor {
+                Some(redactor) if count > 0 => redactor.push(bytes),
+                Some(redactor) => redactor.finish(),
+                None => bytes,
+            };
             if count == 0 {
                 self.reader = None;
                 return clean;
@@ -237,11 +265,11 @@ impl<R: AsyncRead + Unpin> Pipe<R> {
 }
 
 impl Loop {
-    async fn run(mut self, events: mpsc::Sender<Vec<Event>>, mut commands: mpsc::UnboundedReceiver<Command>) -> Ended {
+    async fn run(mut self, events: mpsc::Sender<Batch>, mut commands: mpsc::UnboundedReceiver<Command>) -> Ended {
         let mut stdout = Pipe::new(Origin::Stdout, self.process.take_stdout(), &self.journal);
         let mut stderr = Pipe::new(Origin::Stderr, self.process.take_stderr(), &self.journal);
         let mut stdin = Stdin::new(self.process.take_stdin());
-        let mut outbox: VecDeque<Vec<Event>> = VecDeque::new();
+        let mut outbox: VecDeque<Batch> = VecDeque::new();
         let begun = Instant::now();
 
         if !self.stdin.is_empty() {
@@ -365,11 +393,11 @@ impl Loop {
     }
 
     /// Events are on the disk before anybody hears of them.
-    fn carry_out(&mut self, actions: Vec<Action>, stdin: &mut Stdin, outbox: &mut VecDeque<Vec<Event>>) {
+    fn carry_out(&mut self, actions: Vec<Action>, stdin: &mut Stdin, outbox: &mut VecDeque<Batch>) {
         let mut batch = Vec::new();
         for action in actions {
             match action {
-                Action::Emit(event) => batch.push(self.journal.clean(event)),
+                Action::Emit(event) => batch.push(event),
                 Action::Write(bytes) => {
                     self.journal.record_bytes(Kind::Stdin, &bytes);
                     stdin.write(bytes);
@@ -382,8 +410,8 @@ impl Loop {
             }
         }
         if !batch.is_empty() {
-            self.journal.events(&batch);
-            outbox.push_back(batch);
+            let lines = self.journal.events(&mut batch);
+            outbox.push_back(Batch { events: batch, lines });
         }
     }
 }

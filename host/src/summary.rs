@@ -6,6 +6,7 @@ use crate::event::{
 use crate::outcome::Verdict;
 use crate::usage::Ledger;
 use serde_json::Value;
+use std::collections::HashMap;
 
 /// How much text of deltas is kept, for a runtime that never sends the whole message.
 const KEPT_TEXT: usize = 1 << 20;
@@ -26,6 +27,10 @@ pub(crate) struct Summary {
     declared_answer: Option<String>,
     structured_output: Option<Value>,
     tools: Vec<ReportTool>,
+    /// Where each tool call stands in there.
+    tool_places: HashMap<String, usize>,
+    /// How many of them are under way.
+    tools_running: usize,
     files: Vec<FileChange>,
     ignored: Vec<IgnoredWish>,
     drift: Drift,
@@ -42,6 +47,8 @@ impl Summary {
             declared_answer: None,
             structured_output: None,
             tools: vec![],
+            tool_places: HashMap::new(),
+            tools_running: 0,
             files: vec![],
             ignored,
             drift: Drift::default(),
@@ -100,7 +107,15 @@ impl Summary {
     }
 
     fn tool(&mut self, call: &ToolCall) {
-        let Some(known) = self.tools.iter_mut().rev().find(|tool| tool.id == call.id) else {
+        if let Some(place) = self.tool_places.get(&call.id) {
+            let known = &mut self.tools[*place];
+            self.tools_running -= usize::from(!known.status.is_final());
+            known.parent = call.parent.clone().or(known.parent.take());
+            known.name = call.name.clone().or(known.name.take());
+            known.exit_code = call.exit_code.or(known.exit_code);
+            known.status = call.status;
+        } else {
+            self.tool_places.insert(call.id.clone(), self.tools.len());
             self.tools.push(ReportTool {
                 id: call.id.clone(),
                 parent: call.parent.clone(),
@@ -108,16 +123,12 @@ impl Summary {
                 status: call.status,
                 exit_code: call.exit_code,
             });
-            return;
-        };
-        known.parent = call.parent.clone().or(known.parent.take());
-        known.name = call.name.clone().or(known.name.take());
-        known.exit_code = call.exit_code.or(known.exit_code);
-        known.status = call.status;
+        }
+        self.tools_running += usize::from(!call.status.is_final());
     }
 
     pub(crate) fn any_tool_running(&self) -> bool {
-        self.tools.iter().any(|tool| !tool.status.is_final())
+        self.tools_running > 0
     }
 
     pub(crate) fn session_usage(&self) -> Option<Usage> {

@@ -38,7 +38,10 @@ pub(crate) async fn run(order: RunOrder, shell: &Shell) -> Result<ExitCode> {
         Ok(run) => run,
         Err(error) => {
             if order.json && matches!(error.kind(), wharf::ErrorKind::Runtime | wharf::ErrorKind::Adapter) {
-                print_event(shell, &Event::Report(Box::new(wharf::not_started(&error))));
+                let mut line =
+                    serde_json::to_vec(&Event::Report(Box::new(wharf::not_started(&error)))).unwrap_or_default();
+                line.push(b'\n');
+                shell.raw(&line);
             }
             return Err(error);
         }
@@ -46,7 +49,35 @@ pub(crate) async fn run(order: RunOrder, shell: &Shell) -> Result<ExitCode> {
     if shell.verbose {
         shell.say(styled(DIM, format!("  run {}", run.id())));
     }
-    watch(run, &order, terminal, wanted, shell).await
+    if order.json { print(run, wanted, shell).await } else { watch(run, terminal, wanted, shell).await }
+}
+
+/// Pass a run's events on as lines of JSON, as many at once as there are.
+async fn print(mut run: wharf::Run, wanted: Option<String>, shell: &Shell) -> Result<ExitCode> {
+    let controller = run.controller();
+    let mut stops = stop_signals(&controller)?;
+    loop {
+        tokio::select! {
+            batch = run.next_batch() => {
+                let batch = batch.ok_or_else(|| Error::invalid("the run ended without a report"))?;
+                let mut ended = None;
+                if let Some(Event::Report(report)) = batch.events.last() {
+                    ended = Some(exit::of_outcome(report.outcome));
+                    if let Some(wanted) = &wanted {
+                        say_resumed(wanted, report, shell);
+                    }
+                }
+                if !shell.raw(&batch.into_json_lines()) {
+                    // Whoever read the events is gone: nobody wants the rest.
+                    controller.cancel();
+                }
+                if let Some(code) = ended {
+                    return Ok(code);
+                }
+            }
+            () = stops.next() => shell.say(styled(DIM, "stopping; once more to stop at once")),
+        }
+    }
 }
 
 /// A whole turn against the example agent, with everything shown.
@@ -61,13 +92,7 @@ pub(crate) async fn demo(shell: &Shell) -> Result<ExitCode> {
 }
 
 /// Show a run until its end.
-async fn watch(
-    mut run: wharf::Run,
-    order: &RunOrder,
-    terminal: bool,
-    wanted: Option<String>,
-    shell: &Shell,
-) -> Result<ExitCode> {
+async fn watch(mut run: wharf::Run, terminal: bool, wanted: Option<String>, shell: &Shell) -> Result<ExitCode> {
     let mut view = View::new(shell);
     let mut lines = Lines::default();
     // Asks that wait for a person, the one that was shown first.
@@ -80,15 +105,9 @@ async fn watch(
                 let Some(event) = event else {
                     return Err(Error::invalid("the run ended without a report"));
                 };
-                if order.json && !print_event(shell, &event) {
-                    // Whoever read the events is gone: nobody wants the rest.
-                    controller.cancel();
-                }
                 match &event {
                     Event::Report(report) => {
-                        if !order.json {
-                            view.report(report);
-                        }
+                        view.report(report);
                         if let Some(wanted) = wanted {
                             say_resumed(&wanted, report, shell);
                         }
@@ -110,8 +129,7 @@ async fn watch(
                             prompt(next, shell);
                         }
                     }
-                    event if !order.json => view.show(event),
-                    _ => {}
+                    event => view.show(event),
                 }
             }
             line = lines.next(), if !open.is_empty() => {
@@ -152,12 +170,6 @@ fn say_resumed(wanted: &str, report: &wharf::Report, shell: &Shell) {
         None if report.is_completed() => shell.warn(format!("the agent did not say whether it resumed {wanted}")),
         _ => {}
     }
-}
-
-fn print_event(shell: &Shell, event: &Event) -> bool {
-    let mut line = serde_json::to_vec(event).unwrap_or_default();
-    line.push(b'\n');
-    shell.raw(&line)
 }
 
 fn prompt(ask: &Ask, shell: &Shell) {

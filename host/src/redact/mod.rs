@@ -100,6 +100,11 @@ impl Secrets {
         self.needles.is_empty()
     }
 
+    /// Whether one of them is in there.
+    pub(crate) fn are_in(&self, bytes: &[u8]) -> bool {
+        self.needles.iter().any(|needle| needle.finder.find(bytes).is_some())
+    }
+
     /// A text without the secrets.
     pub(crate) fn redact<'t>(&self, text: &'t str) -> Cow<'t, str> {
         match self.redact_bytes(text.as_bytes()) {
@@ -208,23 +213,25 @@ impl Redactor {
         Redactor { secrets: secrets.clone(), held: Vec::new(), covered: 0 }
     }
 
-    /// The next bytes of the stream; what can be told of them is added to `out`.
-    pub(crate) fn push(&mut self, bytes: &[u8], out: &mut Vec<u8>) {
-        if self.secrets.is_empty() {
-            out.extend_from_slice(bytes);
-        } else if self.held.is_empty() {
-            self.pass(bytes, self.secrets.unfinished(bytes), out);
-        } else {
-            let mut joined = std::mem::take(&mut self.held);
-            joined.extend_from_slice(bytes);
-            self.pass(&joined, self.secrets.unfinished(&joined), out);
+    /// The next bytes of the stream; gives what can be told of them.
+    pub(crate) fn push(&mut self, bytes: Vec<u8>) -> Vec<u8> {
+        let bytes = if self.held.is_empty() { bytes } else { [std::mem::take(&mut self.held), bytes].concat() };
+        let until = self.secrets.unfinished(&bytes);
+        // Most have nothing to hide, and go on as they are.
+        if until == bytes.len() && self.covered == 0 && !self.secrets.are_in(&bytes) {
+            return bytes;
         }
+        let mut out = Vec::with_capacity(bytes.len());
+        self.pass(&bytes, until, &mut out);
+        out
     }
 
-    /// The stream has ended: what was held is added to `out`.
-    pub(crate) fn finish(&mut self, out: &mut Vec<u8>) {
+    /// The stream has ended: gives what was held.
+    pub(crate) fn finish(&mut self) -> Vec<u8> {
         let held = std::mem::take(&mut self.held);
-        self.pass(&held, held.len(), out);
+        let mut out = Vec::new();
+        self.pass(&held, held.len(), &mut out);
+        out
     }
 
     /// Passes on what comes before `until` and holds the rest.

@@ -73,12 +73,8 @@ impl Stream {
         if kind == "result" {
             return self.result(line, out);
         }
-        if kinds::is_silent(kind) {
-            return Ok(());
-        }
         let agent = agent.filled();
-        let time = stamp.name().and_then(clock::seconds);
-        self.event(kind, data, agent.as_deref(), time, out)
+        self.event(kind, data, agent.as_deref(), stamp, out)
     }
 
     fn event(
@@ -86,9 +82,11 @@ impl Stream {
         kind: &str,
         data: Json<'_>,
         agent: Option<&str>,
-        time: Option<u64>,
+        stamp: Json<'_>,
         out: &mut Effects,
     ) -> Result<(), Malformed> {
+        // Few events need it, and none of those that come by the thousand.
+        let time = || stamp.name().and_then(clock::seconds);
         match kind {
             "assistant.message_delta" => {
                 let [id, text, by] = data.pick(["messageId", "deltaContent", "parentToolCallId"])?;
@@ -115,7 +113,7 @@ impl Stream {
             "assistant.turn_start" | "assistant.turn_end" => self.speakers.settle(agent),
             "assistant.turn_retry" => {
                 let reason = data.get("reason").string().unwrap_or_default();
-                self.retry(agent, &reason, "", time, out);
+                self.retry(agent, &reason, "", time(), out);
             }
             "assistant.idle" | "session.idle" => {
                 if agent.is_none() && data.get("aborted").is_true() {
@@ -141,7 +139,7 @@ impl Stream {
             "model.call_start" => self.detailed = true,
             "model.call_failure" => {
                 self.detailed = true;
-                self.call_failure = Some(Complaint::of_call(data, time));
+                self.call_failure = Some(Complaint::of_call(data, time()));
             }
             "session.tools_updated" => {
                 if agent.is_none()
@@ -160,9 +158,9 @@ impl Stream {
                     self.tell_session(out);
                 }
             }
-            "session.error" => self.session_error(data, agent.is_none(), time, out)?,
-            "session.warning" => self.warning(data, agent.is_none(), time, out),
-            "session.info" => self.info(data, agent, time, out),
+            "session.error" => self.session_error(data, agent.is_none(), time(), out)?,
+            "session.warning" => self.warning(data, agent.is_none(), time(), out),
+            "session.info" => self.info(data, agent, time(), out),
             "session.mcp_server_status_changed" => mcp_status(data, out),
             "session.task_complete" => {
                 if agent.is_none() {
@@ -217,6 +215,7 @@ impl Stream {
                     out.notice(Level::Debug, text);
                 }
             }
+            silent if kinds::is_silent(silent) => {}
             other => out.unknown(other),
         }
         Ok(())

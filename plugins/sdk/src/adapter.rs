@@ -1,5 +1,6 @@
 //! The trait that an adapter implements.
 
+use crate::tape::Tape;
 use crate::{
     AdapterInfo, Binary, Chunk, Effects, Evidence, ExitStatus, Failure, Frames, Host, Json, Launch, Malformed,
     ModelList, Origin, PromptDelivery, Reply, Surroundings, Turn, guess_failure,
@@ -37,6 +38,7 @@ pub trait Adapter: Default + 'static {
         let Frames::Text(text) = &chunk.data else {
             return;
         };
+        let mut tape = Tape::new();
         let mut start = 0;
         while start < text.len() {
             let end = crate::json::find_newline(text, start);
@@ -46,7 +48,8 @@ pub trait Adapter: Default + 'static {
                 Origin::Stdout if line.trim().is_empty() => {}
                 Origin::Stdout => {
                     let mark = out.len();
-                    if self.line(Json::line(text, start, start + line.len()), out).is_err() {
+                    let read = Json::line(text, start, start + line.len(), &mut tape);
+                    if read.and_then(|line| self.line(line, out)).is_err() {
                         out.truncate(mark);
                         out.malformed(line);
                     }

@@ -4,6 +4,7 @@
 //! host as a span of the chunk. What is skipped is checked for balance (quotes, brackets, the end of the line), not
 //! for grammar. Nothing here recurses, so depth costs nothing.
 
+use crate::tape::Tape;
 use crate::{Span, Text, scan};
 use std::borrow::Cow;
 use std::fmt::Write as _;
@@ -24,23 +25,27 @@ pub struct Json<'a> {
     /// Whether the source is the chunk, so that the host can be told a place in it. It is not where the value came from
     /// a file, a response, a literal.
     in_chunk: bool,
+    /// What was read of it before, and the value's place in that.
+    tape: Option<(&'a Tape, u16)>,
 }
 
 /// A missing value.
-pub const MISSING: Json<'static> = Json { source: "", start: 0, end: 0, in_chunk: false };
+pub const MISSING: Json<'static> = Json { source: "", start: 0, end: 0, in_chunk: false, tape: None };
 
 impl<'a> Json<'a> {
     /// The value in a text of its own, not of the chunk. Blank text is a missing value.
     pub fn parse(text: &'a str) -> Json<'a> {
         let text = text.trim();
-        Json { source: text, start: 0, end: text.len(), in_chunk: false }
+        Json { source: text, start: 0, end: text.len(), in_chunk: false, tape: None }
     }
 
-    /// The value in `chunk[start..end]`.
-    pub(crate) fn line(chunk: &'a str, start: usize, end: usize) -> Json<'a> {
+    /// The value in `chunk[start..end]`, read onto a tape where it finds place there.
+    pub(crate) fn line(chunk: &'a str, start: usize, end: usize, tape: &'a mut Tape) -> Result<Json<'a>, Malformed> {
         let line = &chunk[start..end];
         let start = end - line.trim_start().len();
-        Json { source: chunk, start, end: start + line.trim().len(), in_chunk: true }
+        let end = start + line.trim().len();
+        let whole = tape.read(chunk.as_bytes(), start, end)?;
+        Ok(Json { source: chunk, start, end, in_chunk: true, tape: whole.then_some((tape, 0)) })
     }
 
     /// Its text as it stands.
@@ -77,6 +82,17 @@ impl<'a> Json<'a> {
     /// twice the last one counts.
     pub fn pick<const N: usize>(self, keys: [&str; N]) -> Result<[Json<'a>; N], Malformed> {
         let mut found = [MISSING; N];
+        if let Some(values) = self.values() {
+            if !self.is_object() {
+                return Err(Malformed);
+            }
+            for (key, value) in values {
+                if let Some(slot) = keys.iter().position(|wanted| wanted.as_bytes() == key) {
+                    found[slot] = value;
+                }
+            }
+            return Ok(found);
+        }
         let mut fields = Fields::of(self)?;
         while let Some((key, value)) = fields.step()? {
             if let Some(slot) = keys.iter().position(|wanted| *wanted == key) {
@@ -100,8 +116,12 @@ impl<'a> Json<'a> {
 
     /// The fields of an object, up to the first that is malformed. Keys are as they stand, escapes and all.
     pub fn fields(self) -> impl Iterator<Item = (&'a str, Json<'a>)> {
-        let mut fields = Fields::of(self).ok();
-        std::iter::from_fn(move || fields.as_mut()?.step().ok().flatten())
+        let mut read = self.values().filter(|_| self.is_object());
+        let mut fields = Fields::of(self).ok().filter(|_| read.is_none());
+        std::iter::from_fn(move || match &mut read {
+            Some(values) => values.next().and_then(|(key, value)| Some((std::str::from_utf8(key).ok()?, value))),
+            None => fields.as_mut()?.step().ok().flatten(),
+        })
     }
 
     /// The items of an array, up to the first that is malformed.
@@ -212,12 +232,34 @@ impl<'a> Json<'a> {
         self.raw() == "true"
     }
 
+    /// What is in an object or an array, with the keys, where that was read before.
+    fn values(self) -> Option<impl Iterator<Item = (&'a [u8], Json<'a>)>> {
+        let (tape, index) = self.tape?;
+        let own = tape.value(index);
+        if !own.open {
+            return None;
+        }
+        let mut at = index + 1;
+        let end = own.next;
+        Some(std::iter::from_fn(move || {
+            if at >= end {
+                return None;
+            }
+            let value = tape.value(at);
+            let key = self.source.as_bytes().get(value.key_start as usize..value.key_end as usize)?;
+            let tape = Some((tape, at));
+            let found = Json { start: value.start as usize, end: value.end as usize, tape, ..self };
+            at = value.next;
+            Some((key, found))
+        }))
+    }
+
     fn first(self) -> Option<u8> {
         self.source.as_bytes().get(self.start).copied().filter(|_| !self.is_missing())
     }
 
     fn part(self, start: usize, end: usize) -> Json<'a> {
-        Json { start, end, ..self }
+        Json { start, end, tape: None, ..self }
     }
 }
 
@@ -269,7 +311,7 @@ pub(crate) fn find_newline(text: &str, start: usize) -> usize {
     scan::newline(text.as_bytes(), start).unwrap_or(text.len())
 }
 
-fn skip_blanks(bytes: &[u8], mut at: usize) -> usize {
+pub(crate) fn skip_blanks(bytes: &[u8], mut at: usize) -> usize {
     while let Some(b' ' | b'\t' | b'\n' | b'\r') = bytes.get(at) {
         at += 1;
     }
@@ -286,6 +328,13 @@ fn skip_value(bytes: &[u8], start: usize, limit: usize) -> Option<usize> {
     match *bytes.get(start)? {
         b'"' => skip_string(bytes, start),
         b'{' | b'[' => skip_nested(bytes, start, limit),
+        _ => skip_scalar(bytes, start),
+    }
+}
+
+/// From the first byte of what is no string, object or array, to behind its last one.
+pub(crate) fn skip_scalar(bytes: &[u8], start: usize) -> Option<usize> {
+    match *bytes.get(start)? {
         b't' => literal(bytes, start, b"true"),
         b'f' => literal(bytes, start, b"false"),
         b'n' => literal(bytes, start, b"null"),
@@ -305,7 +354,7 @@ fn literal(bytes: &[u8], start: usize, word: &[u8]) -> Option<usize> {
 }
 
 /// Gives up at `limit`: a bracket that is never closed must not be looked for in all the lines that follow.
-fn skip_nested(bytes: &[u8], start: usize, limit: usize) -> Option<usize> {
+pub(crate) fn skip_nested(bytes: &[u8], start: usize, limit: usize) -> Option<usize> {
     let mut depth = 0usize;
     let mut at = start;
     while at < limit {
@@ -528,13 +577,16 @@ mod tests {
             "{\"a\":tru}",
         ] {
             assert_eq!(Json::parse(bad).pick(["a"]).err(), Some(Malformed), "{bad}");
+            let read = Json::line(bad, 0, bad.len(), &mut Tape::new()).and_then(|line| line.pick(["a"]).map(drop));
+            assert_eq!(read.err(), Some(Malformed), "{bad}");
         }
     }
 
     #[test]
     fn a_value_of_a_chunk_gives_spans_and_a_detached_one_gives_text() {
         let chunk = "{}\n  {\"t\":\"x\\ny\",\"o\":{\"k\":1}}\n";
-        let line = Json::line(chunk, 3, chunk.len() - 1);
+        let mut tape = Tape::new();
+        let line = line(chunk, 3, chunk.len() - 1, &mut tape);
         let Some(Text::Quoted(span)) = line.get("t").text() else { panic!("a span") };
         assert_eq!(&chunk[span.start as usize..(span.start + span.length) as usize], "x\\ny");
         let Some(Text::Verbatim(span)) = line.get("o").verbatim() else { panic!("a span") };
@@ -542,11 +594,16 @@ mod tests {
         assert_eq!(Json::parse(line.raw()).get("t").text(), Some(Text::Inline("x\ny".into())));
     }
 
+    /// Lines are read onto a tape, other texts are not: both must agree.
+    fn line<'a>(chunk: &'a str, start: usize, end: usize, tape: &'a mut Tape) -> Json<'a> {
+        Json::line(chunk, start, end, tape).expect("it is well formed")
+    }
+
     #[test]
     fn what_a_line_leaves_open_does_not_end_in_the_next() {
         for bad in [r#"{"a":"x"#, r#"{"a":{"b":1"#, r#"{"a"#, r#"{"a":[1,"#, r#"{"a":1"#, r#"{"a":"x","b"#] {
             let chunk = format!("{bad}\n\"y\":1}}}}]\",\"a\":1}}\n");
-            assert_eq!(Json::line(&chunk, 0, bad.len()).pick(["a"]).err(), Some(Malformed), "{bad}");
+            assert_eq!(Json::line(&chunk, 0, bad.len(), &mut Tape::new()).err(), Some(Malformed), "{bad}");
         }
     }
 
@@ -614,12 +671,31 @@ mod tests {
         fn the_scanner_agrees_with_serde_json(value in any_json()) {
             agrees(Json::parse(&value.to_string()), &value);
             agrees(Json::parse(&serde_json::to_string_pretty(&value).expect("a value")), &value);
+            // With more lines around it, and so long that it may not find place on a tape.
+            let text = value.to_string();
+            let chunk = format!("{{\"x\":\"\n{text}\n\"}}]");
+            agrees(line(&chunk, 7, 7 + text.len(), &mut Tape::new()), &value);
+            let many = Value::from(vec![value; 40]);
+            let text = many.to_string();
+            agrees(line(&text, 0, text.len(), &mut Tape::new()), &many);
+        }
+
+        #[test]
+        fn a_line_is_malformed_exactly_when_serde_json_says_so(text in "[{}\\[\\]\",:1a ]{0,24}") {
+            let trimmed = text.trim();
+            let mut tape = Tape::new();
+            let read = Json::line(trimmed, 0, trimmed.len(), &mut tape);
+            prop_assert_eq!(read.is_ok(), serde_json::from_str::<Value>(trimmed).is_ok(), "{}", trimmed);
         }
 
         #[test]
         fn nothing_makes_the_scanner_panic(text in "\\PC*|[{}\\[\\]\",:\\\\ua0-9 ]*") {
             let json = Json::parse(&text);
             let _ = (json.pick(["a"]), json.str(), json.f64(), json.items().count(), json.fields().count());
+            for start in (0..=text.len()).filter(|start| text.is_char_boundary(*start)) {
+                let mut tape = Tape::new();
+                let _ = Json::line(&text, start, text.len(), &mut tape).map(|line| line.pick(["a"]).is_ok());
+            }
         }
 
         #[test]

@@ -51,6 +51,7 @@ mod host;
 pub mod json;
 mod locate;
 mod scan;
+mod tape;
 pub mod testing;
 mod version;
 
