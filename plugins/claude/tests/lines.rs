@@ -42,6 +42,25 @@ fn a_message_has_the_id_of_its_deltas() {
 }
 
 #[test]
+fn a_text_that_is_left_out_is_no_drift() {
+    let silent = |block: &str| {
+        format!(r#"{{"type":"assistant","message":{{"id":"a","model":"m","content":[{block}]}},"uuid":"u"}}"#)
+    };
+    let delta =
+        |kind: &str| streamed(&format!(r#"{{"type":"content_block_delta","index":0,"delta":{{"type":"{kind}"}}}}"#));
+    let lines = [
+        silent(r#"{"type":"text"}"#),
+        silent(r#"{"type":"thinking","signature":"s"}"#),
+        delta("text_delta"),
+        delta("thinking_delta"),
+    ];
+    for line in lines {
+        let drift = |event: &Event| matches!(event, Event::Malformed(_) | Event::Unknown(_));
+        assert!(!events(&[&line]).iter().any(drift), "{line}");
+    }
+}
+
+#[test]
 fn deltas_that_lead_nowhere_are_discarded() {
     let stop = streamed(r#"{"type":"message_stop"}"#);
     let abandoned = stop.replace("\"parent_tool", "\"abandoned_blocks\":{\"from_block_index\":0},\"parent_tool");
