@@ -15,6 +15,7 @@ mod info;
 mod kinds;
 mod login;
 mod models;
+mod notices;
 mod prompt;
 mod speakers;
 mod stream;

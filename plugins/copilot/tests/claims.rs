@@ -70,6 +70,43 @@ fn every_event_of_the_sdks_schema_is_known() {
     assert!(events(&run(&[event("function", "{}")])).contains(&&Event::Unknown("function".into())));
 }
 
+/// The names of `schemas/session-events.schema.json` in the packages of both versions.
+#[test]
+fn every_event_of_the_packages_schemas_is_known() {
+    for names in [include_str!("schema-1.0.35.txt"), include_str!("schema-1.0.102.txt")] {
+        let effects = run(&names.lines().map(|kind| event(kind, "{}")).collect::<Vec<_>>());
+        let strangers: Vec<_> = events(&effects).into_iter().filter(|one| matches!(one, Event::Unknown(_))).collect();
+        assert!(strangers.is_empty() && names.lines().count() > 70, "{strangers:?}");
+    }
+}
+
+/// What is optional, or may be empty, is left out.
+#[test]
+fn a_text_that_is_left_out_is_no_drift() {
+    let effects = run(&[
+        event("assistant.reasoning_delta", r#"{"reasoningId":"r","deltaContent":"hm"}"#),
+        event("assistant.reasoning", r#"{"reasoningId":"r"}"#),
+        event("assistant.reasoning", r#"{"reasoningOpaque":"x"}"#),
+        event("assistant.reasoning_delta", r#"{"reasoningId":"r"}"#),
+        event("assistant.message_delta", r#"{"messageId":"m"}"#),
+        event("assistant.message", r#"{"messageId":"m"}"#),
+        event("tool.shell_output", r#"{"toolCallId":"t"}"#),
+        event("tool.execution_partial_result", r#"{"toolCallId":"t"}"#),
+        event("tool.execution_start", r#"{"toolCallId":"t"}"#),
+        event("tool.execution_complete", r#"{"toolCallId":"t"}"#),
+        event("session.task_complete", "{}"),
+        event("session.error", "{}"),
+        event("session.info", "{}"),
+        event("session.warning", "{}"),
+        event("assistant.turn_retry", "{}"),
+        event("model.call_failure", "{}"),
+    ]);
+    let drift = |event: &&Event| matches!(event, Event::Malformed(_) | Event::Unknown(_));
+    assert_eq!(events(&effects).into_iter().find(drift), None);
+    let thoughts = events(&effects).into_iter().filter(|event| matches!(event, Event::Thinking(_))).count();
+    assert_eq!(thoughts, 0, "what streamed is not replaced by nothing");
+}
+
 #[test]
 fn every_documented_reason_of_an_abort_cancels() {
     for reason in ["user_initiated", "remote_command", "user_abort"] {
@@ -102,6 +139,14 @@ fn warnings_remarks_and_broken_servers_are_noticed() {
     ];
     assert_eq!(notices, expected);
     assert_eq!(outcome(&effects), Some(Outcome::Completed));
+}
+
+#[test]
+fn what_an_enterprise_forbids_is_noticed() {
+    let data = r#"{"action":"bypass_permissions_blocked","setting":"x","failClosed":false,"message":"not here"}"#;
+    let effects = run(&[event("session.managed_settings_enforced", data)]);
+    let [Event::Notice(notice)] = events(&effects)[..] else { panic!("{effects:?}") };
+    assert_eq!((notice.level, notice.text.as_str()), (Level::Warn, "not here"));
 }
 
 /// The warnings that make the CLI exit with 1.

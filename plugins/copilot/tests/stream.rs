@@ -176,6 +176,23 @@ fn a_message_in_several_events_is_one() {
     assert!(matches!(texts[..], [Event::Message(part)] if inline(&part.text) == "a\nb"));
 }
 
+/// The schema calls the parts messages of one response; whether they share an id it does not say.
+#[test]
+fn what_streamed_of_a_part_is_not_told_twice() {
+    let lines = ["a", "b"].into_iter().zip(0..).flat_map(|(id, index)| {
+        let delta = event("assistant.message_delta", &format!(r#"{{"messageId":"{id}","deltaContent":"{id}"}}"#));
+        let data = format!(r#"{{"messageId":"{id}","content":"{id}","chunkIndex":{index},"chunkCount":2}}"#);
+        [delta, event("assistant.message", &data)]
+    });
+    let lines: Vec<String> = lines.collect();
+    let effects = run(&lines.iter().map(String::as_str).collect::<Vec<_>>());
+    let told = events(&effects);
+    let [Event::TextDelta(_), Event::TextDelta(_), Event::Discard(first), Event::Message(whole)] = told[..] else {
+        panic!("{told:?}")
+    };
+    assert_eq!((first.as_str(), whole.id.as_str(), inline(&whole.text)), ("a", "b", "ab"));
+}
+
 #[test]
 fn a_limit_tells_when_it_is_lifted() {
     let error = event(
@@ -224,6 +241,18 @@ fn a_chosen_session_is_known_from_the_start() {
     let mut adapter = started("1.0.35", SessionChoice::Fresh(Some(ID.into())));
     let infos = sessions(&play(&mut adapter, Origin::Stdout, &model, 1));
     assert_eq!(infos[0].id, None, "an old version chooses by itself");
+}
+
+#[test]
+fn the_model_that_auto_chose_is_the_sessions() {
+    let lines = [
+        event("session.tools_updated", r#"{"model":"auto"}"#),
+        event("session.auto_mode_resolved", r#"{"chosenModel":"m"}"#),
+    ];
+    let mut adapter = started("1.0.102", SessionChoice::Fresh(None));
+    let infos = sessions(&play(&mut adapter, Origin::Stdout, &lines.join("\n"), 1));
+    let models: Vec<_> = infos.iter().map(|info| info.model.as_deref()).collect();
+    assert_eq!(models, [Some("auto"), Some("m")]);
 }
 
 #[test]
@@ -359,6 +388,8 @@ fn an_abort_is_known_by_any_of_its_three_signs() {
         assert_eq!(end(&run(&[&sign, RESULT])).0, Outcome::Cancelled, "{sign}");
     }
     assert_eq!(end(&run(&[&event("assistant.idle", "{}"), RESULT])).0, Outcome::Completed);
+    let sub = agents_event("a", "session.autopilot_stopped", r#"{"reason":"aborted"}"#);
+    assert_eq!(end(&run(&[&sub, RESULT])).0, Outcome::Completed, "a sub-agent's end is not the agent's");
 }
 
 #[test]
@@ -380,4 +411,8 @@ fn a_call_that_was_made_up_for_explains_no_later_error() {
     };
     assert_eq!(class(&run(&[&call, &error, &failed])), wharf_adapter::ErrorClass::RateLimit);
     assert_eq!(class(&run(&[&call, &message("m", "ok"), &error, &failed])), wharf_adapter::ErrorClass::Other);
+    let sub = agents_event("a", "model.call_failure", r#"{"statusCode":429,"errorCode":"rate_limit_exceeded"}"#);
+    assert_eq!(class(&run(&[&sub, &error, &failed])), wharf_adapter::ErrorClass::Other, "it was not the agent's call");
+    let theirs = agents_event("a", "assistant.message", r#"{"messageId":"s","content":"ok"}"#);
+    assert_eq!(class(&run(&[&call, &theirs, &error, &failed])), wharf_adapter::ErrorClass::RateLimit);
 }
