@@ -16,6 +16,7 @@ mod kinds;
 mod login;
 mod models;
 mod notices;
+mod permissions;
 mod prompt;
 mod speakers;
 mod stream;

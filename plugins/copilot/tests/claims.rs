@@ -2,6 +2,8 @@
 //!
 //! The table in `docs/adapters/copilot.md` says for every claim what became of it.
 
+use std::fs;
+use std::path::{Path, PathBuf};
 use wharf_adapter::testing::{FakeHost, binary, events, inline, play, surroundings, turn};
 use wharf_adapter::{Adapter, Capabilities, Effect, Event, Level, ModelList, Origin, Outcome, ToolStatus};
 use wharf_adapter_copilot::Copilot;
@@ -256,4 +258,45 @@ fn models_are_asked_for_with_the_token_that_counts() {
         .response("GET https://h/v1/models", 200, r#"{"data":[]}"#);
     assert_eq!(asked_with(&own), "Bearer key");
     assert_eq!(asked_with(&own.with_variable("COPILOT_PROVIDER_BEARER_TOKEN", "bearer")), "Bearer bearer");
+}
+
+fn files_below(folder: &Path, into: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(folder).expect("a folder") {
+        let path = entry.expect("an entry").path();
+        if path.is_dir() { files_below(&path, into) } else { into.push(path) }
+    }
+}
+
+/// The table must not name what is gone: every test in it is there, and every capture.
+#[test]
+fn what_the_table_of_claims_names_exists() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let page = fs::read_to_string(root.join("../../docs/adapters/copilot.md")).expect("the page");
+    let (_, table) = page.split_once("## Claims of the documents").expect("the table");
+    let mut files = vec![];
+    for folder in ["src", "tests"] {
+        files_below(&root.join(folder), &mut files);
+    }
+    let source: String = files.iter().filter_map(|path| fs::read_to_string(path).ok()).collect();
+    let captures = ["1.0.35", "1.0.102"].map(|version| root.join("../../tests/transcripts/copilot").join(version));
+    let folders: Vec<String> = captures
+        .iter()
+        .flat_map(|folder| fs::read_dir(folder).expect("captures"))
+        .map(|entry| entry.expect("an entry").file_name().to_string_lossy().into_owned())
+        .collect();
+    // Names of tests have several words, and so do those of captures, which may end in a star.
+    let is_name = |word: &&str| {
+        word.matches('_').count() >= 2
+            && !word.ends_with('_')
+            && word.bytes().all(|byte| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'_' | b'-' | b'*'))
+    };
+    let names: Vec<&str> = table.split('`').skip(1).step_by(2).filter(is_name).collect();
+    assert!(names.len() > 60, "only {} names were found", names.len());
+    let is_there = |name: &str| {
+        let begin = name.trim_end_matches('*');
+        let is_capture = |folder: &String| if begin == name { folder == name } else { folder.starts_with(begin) };
+        source.contains(&format!("fn {name}(")) || folders.iter().any(is_capture)
+    };
+    let missing: Vec<_> = names.into_iter().filter(|name| !is_there(name)).collect();
+    assert!(missing.is_empty(), "{missing:?}");
 }

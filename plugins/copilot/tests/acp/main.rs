@@ -1,6 +1,8 @@
 //! Transcripts of the Agent Client Protocol: the agent's lines are played, and what the adapter writes must mean what
 //! the client of the transcript wrote.
 
+mod updates;
+
 use serde_json::Value;
 use std::fs;
 use std::path::Path;
@@ -75,6 +77,9 @@ fn converse(scenario: &str, first: &Turn) -> Vec<Effect> {
                     let text = theirs["params"]["prompt"][0]["text"].as_str().expect("a text");
                     effects.extend(respond(&mut adapter, Reply::NextTurn(asking(text, &first.workspace))));
                 }
+            }
+            if theirs["method"] == "session/cancel" {
+                effects.extend(respond(&mut adapter, Reply::Cancel));
             }
             if let Some(choice) = theirs["result"]["outcome"]["optionId"].as_str() {
                 let ask = theirs["id"].to_string();
