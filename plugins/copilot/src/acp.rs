@@ -4,17 +4,19 @@
 //! meantime is told as it comes ([`update`]), or asked ([`ask`]).
 
 mod ask;
+mod tokens;
 mod tool;
 mod update;
 
 use crate::complaint::Complaint;
 use crate::{permissions, prompt};
 use std::collections::VecDeque;
+use tokens::Tokens;
 use update::Updates;
 use wharf_adapter::json::{Object, array};
 use wharf_adapter::{
     Approvals, Effects, ErrorClass, Event, Failure, Json, Level, Malformed, Outcome, Reply, SessionChoice, SessionInfo,
-    Turn, Usage, UsageScope,
+    Turn,
 };
 
 /// The mode that goes on by itself. It also allows everything.
@@ -62,8 +64,8 @@ pub(crate) struct Acp {
     /// Requests of the agent that wait for an answer: their ids as they stand in JSON, which are the asks' ids too.
     asks: Vec<String>,
     updates: Updates,
-    /// The output tokens of the session before this turn.
-    output_before: u64,
+    /// What the turns before this one used.
+    used_before: Tokens,
 }
 
 impl Acp {
@@ -329,21 +331,14 @@ impl Acp {
     }
 
     fn prompted(&mut self, result: Json<'_>, out: &mut Effects) {
+        let mut wrote = false;
         let usage = result.get("usage");
-        let output = usage.get("outputTokens").u64();
         if usage.is_object() {
-            out.usage(Usage {
-                model: self.model.clone(),
-                input: usage.get("inputTokens").u64(),
-                output,
-                cache_read: usage.get("cachedReadTokens").u64(),
-                cache_write: usage.get("cachedWriteTokens").u64(),
-                reasoning: usage.get("thoughtTokens").u64(),
-                ..Usage::new(UsageScope::SessionTotal, "acp")
-            });
+            let used = Tokens::read(usage);
+            let turn = used.since(std::mem::replace(&mut self.used_before, used));
+            wrote = turn.has_output();
+            out.usage(turn.of_turn(self.model.clone()));
         }
-        let wrote = output.is_some_and(|output| output > self.output_before);
-        self.output_before = output.unwrap_or(self.output_before);
         let error = self.updates.end_turn(wrote, out);
         let outcome = match result.get("stopReason").name() {
             Some("cancelled") => Outcome::Cancelled,

