@@ -104,7 +104,8 @@ impl Adapter for Copilot {
         }
         // Also where messages were counted: 1.0.35 counts there what was written, and only here what was sent.
         if let (Counted::Nothing | Counted::Written, Some(session)) = (stream.counted, stream.session())
-            && usage::from_journal(host, home(host).as_deref(), session, &since, out)
+            && let journal = (usage::Journal { session, since: &since, scope: stream.scope() })
+            && usage::from_journal(host, home(host).as_deref(), journal, out)
         {
             stream.counted = Counted::All;
         }

@@ -14,7 +14,7 @@ use crate::verdict::{self, Verdict};
 use std::borrow::Cow;
 use wharf_adapter::{
     ChangeKind, ContextUse, Effects, ErrorClass, Event, FileChange, Json, Level, Malformed, Outcome, RateLimit,
-    SessionInfo, Text,
+    SessionInfo, Text, UsageScope,
 };
 
 /// What a turn was started with, as far as its output has to be read in that light.
@@ -61,6 +61,11 @@ impl Stream {
     /// The session's id, once it is known.
     pub(crate) fn session(&self) -> Option<&str> {
         self.session.as_deref()
+    }
+
+    /// What the sums of this version count: newer ones go on where another process left a session.
+    pub(crate) fn scope(&self) -> UsageScope {
+        if self.detailed { UsageScope::SessionTotal } else { UsageScope::TurnTotal }
     }
 
     /// One line, and the fields of its envelope: type, data, agentId, timestamp.
@@ -195,7 +200,7 @@ impl Stream {
                 }
             }
             "session.usage_checkpoint" => {
-                if usage::accounting(data.get("accountingSnapshot"), out) {
+                if usage::accounting(data.get("accountingSnapshot"), UsageScope::SessionTotal, out) {
                     self.counted = Counted::All;
                 }
                 self.premium_requests = data.get("totalPremiumRequests").f64();
@@ -389,7 +394,7 @@ impl Stream {
             }));
             self.session = Some(id);
         }
-        usage::result(counts, out);
+        usage::result(counts, self.scope(), out);
         let changes = counts.get("codeChanges");
         if changes.is_object() {
             out.emit(Event::Other(("code-changes".to_owned(), changes.raw().to_owned())));
@@ -422,7 +427,7 @@ impl Stream {
             return;
         }
         if let Some(count) = self.premium_requests {
-            usage::premium_requests(count, out);
+            usage::premium_requests(count, self.scope(), out);
         }
         if let Some(outcome) = self.verdict.without_result() {
             out.turn_end(outcome, self.verdict.answer().map(Text::Inline));

@@ -280,7 +280,7 @@ fn usages(effects: &[Effect]) -> Vec<Usage> {
     all.collect()
 }
 
-fn expected_usage() -> Usage {
+fn expected_usage(scope: UsageScope) -> Usage {
     Usage {
         model: Some("m".into()),
         input: Some(10),
@@ -288,8 +288,25 @@ fn expected_usage() -> Usage {
         cache_read: Some(3),
         cache_write: Some(0),
         reasoning: Some(2),
-        ..Usage::new(UsageScope::TurnTotal, "accounting")
+        ..Usage::new(scope, "accounting")
     }
+}
+
+/// 1.0.102 goes on counting where another process left a session; 1.0.35 counts anew.
+#[test]
+fn newer_versions_count_over_the_whole_session() {
+    let call = event("model.call_start", r#"{"turnId":"0","model":"m"}"#);
+    let checkpoint = event(
+        "session.usage_checkpoint",
+        &format!(r#"{{"totalPremiumRequests":2,"accountingSnapshot":{}}}"#, ACCOUNT.replace('\n', "")),
+    );
+    let scopes = |lines: &[&str]| usages(&run(lines)).iter().map(|usage| usage.scope).collect::<Vec<_>>();
+    assert_eq!(scopes(&[&call, &checkpoint, RESULT]), [UsageScope::SessionTotal; 3]);
+    assert_eq!(scopes(&[RESULT]), [UsageScope::TurnTotal]);
+    let mut adapter = started("1.0.102", SessionChoice::Fresh(None));
+    play(&mut adapter, Origin::Stdout, &checkpoint, 1);
+    let cut_off = usages(&finish(&mut adapter, &FakeHost::default(), 0));
+    assert!(cut_off.iter().any(|usage| usage.units == [("premium-requests".to_owned(), 2.0)]), "{cut_off:?}");
 }
 
 #[test]
@@ -301,7 +318,7 @@ fn tokens_are_read_from_the_usage_file() {
     let mut host = FakeHost::default();
     host.launch_files.insert("usage.json".into(), ACCOUNT.into());
     let usages = usages(&finish(&mut adapter, &host, 0));
-    assert_eq!(usages[0], expected_usage());
+    assert_eq!(usages[0], expected_usage(UsageScope::SessionTotal));
     assert_eq!(usages[1].units, [("ai-credits".to_owned(), 2.5)]);
 }
 
@@ -324,7 +341,7 @@ fn tokens_are_read_from_the_journal_where_there_is_no_file() {
         adapter.resolve_binary(&host, &wharf_adapter::testing::surroundings()).expect("a program");
         play(&mut adapter, Origin::Stdout, RESULT, 1);
         let effects = finish(&mut adapter, &host, 0);
-        assert_eq!(usages(&effects).first() == Some(&expected_usage()), known, "{stamp}");
+        assert_eq!(usages(&effects).first() == Some(&expected_usage(UsageScope::TurnTotal)), known, "{stamp}");
         let unavailable = events(&effects).iter().any(|event| matches!(event, Event::UsageUnavailable(_)));
         assert_eq!(unavailable, !known, "{stamp}");
     }
@@ -342,7 +359,7 @@ fn the_journal_is_read_though_messages_were_counted() {
     let message = event("assistant.message", r#"{"messageId":"m","content":"hi","outputTokens":5}"#);
     let played = play(&mut adapter, Origin::Stdout, &format!("{message}\n{RESULT}"), 1);
     assert_eq!(usages(&played)[0].output, Some(5));
-    assert_eq!(usages(&finish(&mut adapter, &host, 0)).first(), Some(&expected_usage()));
+    assert_eq!(usages(&finish(&mut adapter, &host, 0)).first(), Some(&expected_usage(UsageScope::TurnTotal)));
 }
 
 #[test]
