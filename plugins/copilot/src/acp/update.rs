@@ -13,8 +13,8 @@ use wharf_adapter::{
     ChangeKind, ContextUse, Effects, Event, FileChange, Json, Level, Malformed, Text, ToolCall, ToolStatus,
 };
 
-/// Remarks that are the CLI's own: a call is made again, the user said no, tools were left out.
-const RETRIES: [&str; 2] = ["Info: Request failed", "Info: The conversation exceeded the model's context limit"];
+/// Remarks that are the CLI's own: the user said no, tools were left out, and, by how it ends, a call is made again.
+const RETRIES: &str = "etrying...";
 const CANCELLED: &str = "Info: Operation cancelled by user";
 const DISABLED: &str = "Info: Disabled tools: ";
 
@@ -128,7 +128,7 @@ impl Updates {
     fn is_known(&mut self, remark: &str, out: &mut Effects) -> bool {
         // That a file was made is told with the end of the call that makes it.
         let made = |path: &str| self.edits.iter().any(|(_, change)| change.path == path);
-        if RETRIES.iter().any(|begin| remark.starts_with(begin)) {
+        if remark.ends_with(RETRIES) {
             self.void(remark, out);
         } else if remark == CANCELLED || remark.starts_with(DISABLED) {
             out.notice(Level::Info, plain(remark));

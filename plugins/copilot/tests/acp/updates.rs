@@ -75,11 +75,18 @@ fn a_model_may_begin_like_a_remark() {
 }
 
 #[test]
-fn a_history_that_is_compacted_voids_what_the_failed_call_wrote() {
-    let remark = "Info: The conversation exceeded the model's context limit. Compacting history and retrying...";
-    let effects = prompted(&[chunk("par"), chunk(remark), chunk("whole")]);
-    let voided = |event: &&Event| matches!(event, Event::Discard(id) if id == "text-1");
-    assert!(events(&effects).iter().any(voided));
+fn a_call_that_is_made_again_voids_what_the_failed_one_wrote() {
+    for remark in [
+        "Info: Request failed due to a transient API error. Retrying...",
+        "Info: Response was interrupted due to a server error. Retrying...",
+        "Info: The conversation exceeded the model's context limit. Compacting history and retrying...",
+    ] {
+        let effects =
+            prompted(&[chunk("par"), chunk(remark), chunk("whole"), answered(3, "{\"stopReason\":\"end_turn\"}")]);
+        assert_eq!(texts(&effects), ["whole"], "{remark}");
+        let voided = |event: &&Event| matches!(event, Event::Discard(id) if id == "text-1");
+        assert!(events(&effects).iter().any(voided), "{remark}");
+    }
 }
 
 #[test]
