@@ -19,6 +19,7 @@ const TITLES: &[(&str, &str)] = &[
     ("Using skill", "skill"),
     ("Web search", "web_search"),
     ("Fetching URL", "web_fetch"),
+    ("Task completion", "task_complete"),
     // Of permissions.
     ("Create file", "create"),
     ("Edit file", "edit"),
@@ -64,6 +65,7 @@ mod tests {
             ("other", "explore it", r#"{"agent_type":"explore","prompt":"p","description":"explore it"}"#, "task"),
             ("other", "count", r#"{"description":"count","query":"select 1"}"#, "sql"),
             ("other", "Using skill: probe", r#"{"skill":"probe"}"#, "skill"),
+            ("other", "Task completion", "", "task_complete"),
             ("other", "lab-echo", r#"{"x":"1"}"#, "lab-echo"),
             ("other", "lab-search", r#"{"query":"x"}"#, "lab-search"),
             ("read", "Access paths outside trusted directories", r#"{"path":"/etc/hostname"}"#, "read"),

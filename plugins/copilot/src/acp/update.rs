@@ -17,6 +17,8 @@ use wharf_adapter::{
 const RETRIES: &str = "etrying...";
 const CANCELLED: &str = "Info: Operation cancelled by user";
 const DISABLED: &str = "Info: Disabled tools: ";
+/// An error that is told though the model was paid for writing.
+const UNANSWERED: &str = "Error: No response was returned";
 
 /// Text that is being written.
 #[derive(Debug, PartialEq, Clone, Copy)]
@@ -197,8 +199,9 @@ impl Updates {
     /// The prompt was answered. Gives the error that the CLI passed off as text. Where the model wrote something and
     /// there is nothing else that it could have written, the text was its own.
     pub(super) fn end_turn(&mut self, model_wrote: bool, out: &mut Effects) -> Option<String> {
+        let own = |text: &str| !model_wrote || self.busy || text.starts_with(UNANSWERED);
         let error = match &self.held {
-            Some(Held::Error(text)) if !model_wrote || self.busy => Some(text.trim_start_matches("Error: ").to_owned()),
+            Some(Held::Error(text)) if own(text) => Some(text.trim_start_matches("Error: ").to_owned()),
             _ => None,
         };
         if error.is_none() {

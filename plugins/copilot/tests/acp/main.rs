@@ -241,6 +241,13 @@ fn an_error_that_is_passed_off_as_text_fails_the_turn() {
     let effects = prompted(&[chunk("Error: none."), wrote]);
     assert_eq!(outcomes(&effects), [Outcome::Completed], "it wrote something, and this is all there is");
     assert_eq!(texts(&effects), ["Error: none."]);
+
+    let wrote = answered(3, "{\"stopReason\":\"end_turn\",\"usage\":{\"outputTokens\":9}}");
+    let effects = prompted(&[chunk("Error: No response was returned. Send your message again to retry."), wrote]);
+    assert!(
+        matches!(&outcomes(&effects)[..], [Outcome::Failed(failure)] if failure.class == ErrorClass::Provider),
+        "no model says that"
+    );
 }
 
 #[test]
