@@ -24,6 +24,8 @@ pub(crate) struct Wishes {
     pub(crate) chosen: Option<String>,
     /// The session that was to be resumed.
     pub(crate) resume: Option<String>,
+    /// Whether a session is to go on, named or not.
+    pub(crate) goes_on: bool,
     /// Whether this version fails when there is no such session, rather than starting a new one.
     pub(crate) resume_is_strict: bool,
     /// The version of the CLI.

@@ -104,20 +104,56 @@ pub(crate) struct Journal<'a> {
 
 /// The last accounting of a journal, unless it is older than this run.
 pub(crate) fn from_journal(host: &dyn Host, home: Option<&str>, journal: Journal<'_>, out: &mut Effects) -> bool {
-    let Journal { session, since, scope } = journal;
-    let Some(folder) = login::folder(host, home) else { return false };
+    let Some(content) = read(host, home, journal.session) else { return false };
+    let shutdown = sums(&content).next_back();
+    shutdown.is_some_and(|(stamp, data)| stamp >= journal.since && accounting(data, journal.scope, out))
+}
+
+/// What this run added to a session that goes on, where its journal has the sums of before and of now. Then nobody has
+/// to know the session's past.
+pub(crate) fn added(host: &dyn Host, home: Option<&str>, journal: Journal<'_>, out: &mut Effects) {
+    let Some(content) = read(host, home, journal.session) else { return };
+    let now = sums(&content).next_back().filter(|(stamp, _)| *stamp >= journal.since);
+    let before = sums(&content).rfind(|(stamp, _)| *stamp < journal.since);
+    let (Some((_, now)), Some((_, before))) = (now, before) else { return };
+    let grown = |now: Json<'_>, before: Json<'_>| now.u64().map(|now| now.saturating_sub(before.u64().unwrap_or(0)));
+    for (model, metrics) in now.get("modelMetrics").fields() {
+        let earlier = before.get("modelMetrics").fields().find(|(name, _)| *name == model);
+        let figure = |key: &str| {
+            let earlier = earlier.map_or(Json::parse(""), |(_, metrics)| metrics.at(&["usage", key]));
+            grown(metrics.at(&["usage", key]), earlier)
+        };
+        out.usage(Usage {
+            model: Some(unescape(model).into_owned()),
+            input: figure("inputTokens"),
+            output: figure("outputTokens"),
+            cache_read: figure("cacheReadTokens"),
+            cache_write: figure("cacheWriteTokens"),
+            reasoning: figure("reasoningTokens"),
+            ..Usage::new(UsageScope::TurnTotal, ACCOUNTING)
+        });
+    }
+    let requests = |data: Json<'_>| data.get("totalPremiumRequests").f64();
+    if let (Some(now), Some(before)) = (requests(now), requests(before)) {
+        premium_requests((now - before).max(0.0), UsageScope::TurnTotal, out);
+    }
+}
+
+fn read(host: &dyn Host, home: Option<&str>, session: &str) -> Option<String> {
+    let folder = login::folder(host, home)?;
     // The id came from the agent: it must not lead out of the folder.
     if session.contains(['/', '\\']) || session.contains("..") {
-        return false;
+        return None;
     }
-    let path = format!("{folder}/session-state/{session}/events.jsonl");
-    let Ok(content) = host.read_file(&path) else {
+    let Ok(content) = host.read_file(&format!("{folder}/session-state/{session}/events.jsonl")) else {
         host.log(Level::Debug, "the session's journal cannot be read, so its token counts are not known");
-        return false;
+        return None;
     };
-    let content = String::from_utf8_lossy(&content);
-    let shutdown = content.lines().rev().map(Json::parse).find(|line| line.get("type").is("session.shutdown"));
-    shutdown.is_some_and(|line| {
-        line.get("timestamp").name().is_some_and(|stamp| stamp >= since) && accounting(line.get("data"), scope, out)
-    })
+    Some(String::from_utf8_lossy(&content).into_owned())
+}
+
+/// The sums that each process of a session left in its journal, with their stamps.
+fn sums(content: &str) -> impl DoubleEndedIterator<Item = (&str, Json<'_>)> {
+    let ends = content.lines().map(Json::parse).filter(|line| line.get("type").is("session.shutdown"));
+    ends.filter_map(|line| Some((line.get("timestamp").name()?, line.get("data"))))
 }
