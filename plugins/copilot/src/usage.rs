@@ -133,10 +133,10 @@ pub(crate) fn added(host: &dyn Host, home: Option<&str>, journal: Journal<'_>, o
             ..Usage::new(UsageScope::TurnTotal, ACCOUNTING)
         });
     }
-    let requests = |data: Json<'_>| data.get("totalPremiumRequests").f64();
-    if let (Some(now), Some(before)) = (requests(now), requests(before)) {
-        premium_requests((now - before).max(0.0), UsageScope::TurnTotal, out);
-    }
+    let more = |key: &str| Some((now.get(key).f64()? - before.get(key).f64()?).max(0.0));
+    let units = more("totalPremiumRequests").map(premium).into_iter().collect();
+    let api_millis = more("totalApiDurationMs").and_then(whole);
+    out.usage(Usage { units, api_millis, ..Usage::new(UsageScope::TurnTotal, "result") });
 }
 
 fn read(host: &dyn Host, home: Option<&str>, session: &str) -> Option<String> {

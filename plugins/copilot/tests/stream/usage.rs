@@ -102,7 +102,10 @@ fn the_journal_is_read_though_messages_were_counted() {
 fn a_session_that_goes_on_is_charged_with_what_this_run_added() {
     let sum = |stamp: &str, input: u64, requests: u64| {
         let usage = format!(r#"{{"inputTokens":{input},"outputTokens":{}}}"#, input / 10);
-        let data = format!(r#"{{"totalPremiumRequests":{requests},"modelMetrics":{{"m":{{"usage":{usage}}}}}}}"#);
+        let millis = requests * 7;
+        let data = format!(
+            r#"{{"totalPremiumRequests":{requests},"totalApiDurationMs":{millis},"modelMetrics":{{"m":{{"usage":{usage}}}}}}}"#
+        );
         format!("{{\"type\":\"session.shutdown\",\"timestamp\":\"{stamp}\",\"data\":{data}}}\n")
     };
     let call = event("model.call_start", r#"{"turnId":"0","model":"m"}"#);
@@ -110,8 +113,8 @@ fn a_session_that_goes_on_is_charged_with_what_this_run_added() {
     let before = sum("2026-11-15T22:00:00.000Z", 100, 1) + &sum("2026-11-15T22:30:00.000Z", 300, 3);
     let now = sum("2026-11-15T23:00:10.000Z", 420, 4);
     for (session, journal, expected) in [
-        (SessionChoice::Resume(ID.into()), before.clone() + &now, Some((120, 12, 1.0))),
-        (SessionChoice::MostRecent, before.clone() + &now, Some((120, 12, 1.0))),
+        (SessionChoice::Resume(ID.into()), before.clone() + &now, Some((120, 12, 1.0, Some(7)))),
+        (SessionChoice::MostRecent, before.clone() + &now, Some((120, 12, 1.0, Some(7)))),
         (SessionChoice::Fresh(None), before.clone() + &now, None),
         (SessionChoice::Resume(ID.into()), now, None),
         (SessionChoice::Resume(ID.into()), before, None),
@@ -122,7 +125,9 @@ fn a_session_that_goes_on_is_charged_with_what_this_run_added() {
         let figures = usages(&finish(&mut adapter, &host, 0));
         let turn: Vec<_> = figures.iter().filter(|usage| usage.scope == UsageScope::TurnTotal).collect();
         let told = match turn[..] {
-            [tokens, requests] => Some((tokens.input.unwrap_or(0), tokens.output.unwrap_or(0), requests.units[0].1)),
+            [tokens, more] => {
+                Some((tokens.input.unwrap_or(0), tokens.output.unwrap_or(0), more.units[0].1, more.api_millis))
+            }
             _ => None,
         };
         assert_eq!(told, expected, "{journal}");
