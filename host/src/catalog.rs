@@ -125,6 +125,14 @@ pub(crate) fn grants(adapter: &Adapter, config: &Config) -> Result<Needs> {
 mod tests {
     use super::*;
 
+    /// They are part of the program, and are compiled when they are first used.
+    #[test]
+    fn bundled_components_stay_small() {
+        for (id, component, _) in BUNDLED {
+            assert!(component.len() < 400_000, "{id} has {} bytes", component.len());
+        }
+    }
+
     #[test]
     fn a_file_takes_a_bundled_ones_place_only_when_the_user_says_so() {
         let folder = tempfile::tempdir().expect("a folder");

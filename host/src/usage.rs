@@ -61,7 +61,11 @@ impl Ledger {
 
     /// What the session has used after this turn, where the runtime says that.
     pub(crate) fn session(&self) -> Option<Usage> {
-        self.by_source(UsageScope::SessionTotal).pop()
+        let mut total = Usage::default();
+        for usage in self.by_source(UsageScope::SessionTotal).iter().rev() {
+            fill(&mut total, usage);
+        }
+        (total != Usage::default()).then_some(total)
     }
 
     /// The sums over the models of each source, in order of the last word.
@@ -176,5 +180,19 @@ mod tests {
         assert_eq!(turn.input, Some(30));
         assert_eq!(turn.output, Some(20), "a total that shrank was counted anew");
         assert_eq!(ledger.session().and_then(|session| session.input), Some(130));
+    }
+
+    /// Tokens of one, requests of the other.
+    #[test]
+    fn the_session_is_what_all_sources_know_of_it() {
+        let mut ledger = Ledger::default();
+        ledger.enter(&figures(UsageScope::SessionTotal, "file", "m", Some(10), Some(1)));
+        let units = BTreeMap::from([("premium-requests".to_owned(), 2.0)]);
+        let usage = Usage { units: units.clone(), ..Usage::default() };
+        let scope = UsageScope::SessionTotal;
+        ledger.enter(&UsageFigures { scope, source: "result".into(), model: None, usage });
+        let session = ledger.session().expect("known");
+        assert_eq!((session.input, session.output, session.units), (Some(10), Some(1), units));
+        assert_eq!(Ledger::default().session(), None);
     }
 }

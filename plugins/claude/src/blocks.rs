@@ -72,8 +72,11 @@ impl Partial {
         let id = self.place(index);
         let parent = parent.filled();
         match kind.name().ok_or(Malformed)? {
-            "text_delta" => out.text_delta(&id, parent.as_deref(), text.text().ok_or(Malformed)?),
-            "thinking_delta" => out.thinking_delta(&id, parent.as_deref(), thinking.text().ok_or(Malformed)?),
+            // A text that is left out is an empty one.
+            "text_delta" => text.text().into_iter().for_each(|text| out.text_delta(&id, parent.as_deref(), text)),
+            "thinking_delta" => {
+                thinking.text().into_iter().for_each(|text| out.thinking_delta(&id, parent.as_deref(), text));
+            }
             "input_json_delta" | "signature_delta" | "citations_delta" | "compaction_delta" => {}
             other => out.unknown(&format!("content_block_delta/{other}")),
         }
@@ -203,11 +206,11 @@ impl Stream {
             match kind.name().ok_or(Malformed)? {
                 "text" => {
                     let id = self.block_id(&id, Kind::Text, &uuid, parent.is_some(), out);
-                    out.message(&id, parent.as_deref(), text.text().ok_or(Malformed)?);
+                    out.message(&id, parent.as_deref(), text.text_or_empty());
                 }
                 "thinking" => {
                     let id = self.block_id(&id, Kind::Thinking, &uuid, parent.is_some(), out);
-                    out.thinking(&id, parent.as_deref(), thinking.text().ok_or(Malformed)?);
+                    out.thinking(&id, parent.as_deref(), thinking.text_or_empty());
                 }
                 "tool_use" | "server_tool_use" | "mcp_tool_use" => self.tool_use(block, parent.as_deref(), out)?,
                 other if other.ends_with("tool_result") => {

@@ -154,25 +154,28 @@ impl Control {
     pub(crate) fn request(&mut self, line: Json<'_>, out: &mut Effects) -> Result<(), Malformed> {
         let [id, request] = line.pick(["request_id", "request"])?;
         let id = id.string().ok_or(Malformed)?;
-        let [subtype] = request.pick(["subtype"])?;
-        match subtype.name().ok_or(Malformed)? {
-            "can_use_tool" => self.can_use_tool(id, request, out)?,
-            "hook_callback" => self.hook_callback(id, request, out)?,
-            other => {
+        let read = match request.get("subtype").name() {
+            Some("can_use_tool") => self.can_use_tool(&id, request, out),
+            Some("hook_callback") => self.hook_callback(&id, request, out),
+            Some(other) => {
                 // Known, but only sent to a client that offered to serve it, which we do not.
                 if !matches!(other, "mcp_message" | "elicitation" | "request_user_dialog" | "oauth_token_refresh") {
                     out.unknown(&format!("control_request/{other}"));
                 }
-                // It waits for an answer: better an error than silence.
-                let response = Object::new().str("subtype", "error").str("request_id", &id);
-                let response = response.str("error", &format!("{other} is not supported"));
-                out.write_line(Object::new().str("type", "control_response").object("response", response).finish());
+                refuse(&id, &format!("{other} is not supported"), out);
+                Ok(())
             }
+            None => Err(Malformed),
+        };
+        // Told here, because an error would drop the answer that it waits for.
+        if read.is_err() {
+            out.malformed(line.raw());
+            refuse(&id, "the request cannot be read", out);
         }
         Ok(())
     }
 
-    fn can_use_tool(&mut self, id: String, request: Json<'_>, out: &mut Effects) -> Result<(), Malformed> {
+    fn can_use_tool(&mut self, id: &str, request: Json<'_>, out: &mut Effects) -> Result<(), Malformed> {
         let keys =
             ["tool_name", "display_name", "input", "description", "permission_suggestions", "tool_use_id", "title"];
         let [tool, shown, input, description, suggestions, tool_id, title] = request.pick(keys)?;
@@ -184,7 +187,7 @@ impl Control {
             None => name.into_owned(),
         };
         let mut ask = Ask {
-            id: id.clone(),
+            id: id.to_owned(),
             kind: AskKind::Permission,
             title,
             tool_id: tool_id.string(),
@@ -210,12 +213,12 @@ impl Control {
         };
         ask.choices.push(choice("deny", ChoiceKind::RejectOnce, "Deny"));
         ask.choices.push(choice("deny-and-stop", ChoiceKind::RejectAndStop, "Deny and stop the turn"));
-        self.asks.insert(id, OpenAsk { tool_id: ask.tool_id.clone(), subject });
+        self.asks.insert(id.to_owned(), OpenAsk { tool_id: ask.tool_id.clone(), subject });
         out.emit(Event::Ask(ask));
         Ok(())
     }
 
-    fn hook_callback(&mut self, id: String, request: Json<'_>, out: &mut Effects) -> Result<(), Malformed> {
+    fn hook_callback(&mut self, id: &str, request: Json<'_>, out: &mut Effects) -> Result<(), Malformed> {
         let [input, tool_id] = request.pick(["input", "tool_use_id"])?;
         let [event, tool, tool_input] = input.pick(["hook_event_name", "tool_name", "tool_input"])?;
         let event = event.string().ok_or(Malformed)?;
@@ -231,7 +234,7 @@ impl Control {
             choice("deny", ChoiceKind::RejectOnce, "Block, with a reason"),
         ];
         out.emit(Event::Ask(Ask {
-            id: id.clone(),
+            id: id.to_owned(),
             kind,
             title,
             tool,
@@ -241,7 +244,7 @@ impl Control {
             free_text: true,
             input_editable: event == "PreToolUse",
         }));
-        self.asks.insert(id, OpenAsk { tool_id, subject: Subject::Gate { event, input: tool_input } });
+        self.asks.insert(id.to_owned(), OpenAsk { tool_id, subject: Subject::Gate { event, input: tool_input } });
         Ok(())
     }
 
@@ -279,6 +282,12 @@ impl Control {
         out.write_line(Object::new().str("type", "control_response").object("response", response).finish());
         ask.tool_id.filter(|_| denies)
     }
+}
+
+/// Whoever asks waits for an answer: better an error than silence.
+fn refuse(id: &str, why: &str, out: &mut Effects) {
+    let response = Object::new().str("subtype", "error").str("request_id", id).str("error", why);
+    out.write_line(Object::new().str("type", "control_response").object("response", response).finish());
 }
 
 fn is_allowed(answer: &Answer) -> bool {

@@ -58,7 +58,8 @@ impl Trouble {
     }
 
     fn class(&self, status: Option<u16>) -> ErrorClass {
-        if self.reason.as_deref() == Some("prompt_too_long") {
+        // The second is said where compacting the history does not help any more.
+        if matches!(self.reason.as_deref(), Some("prompt_too_long" | "blocking_limit")) {
             return ErrorClass::ContextLength;
         }
         let by_kind = self.kind.as_deref().and_then(|kind| class_of_kind(kind, self));
@@ -329,6 +330,15 @@ mod tests {
             (from_evidence(&evidence(Some(1), in_use), None).expect("a failure"), Retry::FreshSession),
         ] {
             assert_eq!(failure.retry, retry, "{failure:?}");
+        }
+    }
+
+    #[test]
+    fn a_context_that_is_full_is_told_by_the_reason() {
+        for reason in ["prompt_too_long", "blocking_limit"] {
+            let full = trouble("invalid_request", None, "autocompact_thrashing", "Conversation too long");
+            let full = Trouble { reason: Some(reason.to_owned()), ..full };
+            assert_eq!(full.failure().class, ErrorClass::ContextLength, "{reason}");
         }
     }
 

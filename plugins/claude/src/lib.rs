@@ -15,6 +15,7 @@ mod failure;
 mod launch;
 mod models;
 mod result;
+mod silent;
 mod stream;
 mod usage;
 

@@ -4,6 +4,7 @@
 
 use crate::blocks::{Partial, Tools};
 use crate::failure::Trouble;
+use crate::silent;
 use crate::usage::Ledger;
 use wharf_adapter::json::Object;
 use wharf_adapter::{
@@ -93,10 +94,15 @@ impl Stream {
                     out.notice(Level::Warn, error);
                 }
             }
+            // A line that was told before is taken back.
+            "tombstone" => {
+                if let Some(uuid) = line.at(&["message", "uuid"]).filled() {
+                    out.emit(Event::Discard(self.partial.id_of(&uuid)));
+                }
+            }
             "conversation_reset" => out.notice(Level::Info, "the conversation was reset"),
             "tool_progress" | "tool_use_summary" => pass_on(kind, line, out),
-            // Bookkeeping between the CLI and its own clients.
-            "command_lifecycle" | "keep_alive" | "prompt_suggestion" | "streamlined_text" => {}
+            known if silent::is_silent(silent::LINES, known) => {}
             other => out.unknown(other),
         }
         Ok(())
@@ -116,7 +122,7 @@ impl Stream {
                     out.tool(ToolCall { name: name.string(), parent: parent.string(), ..denied });
                 }
             }
-            "model_fallback" | "model_refusal_fallback" => {
+            "model_fallback" | "model_refusal_fallback" | "model_consent_fallback" => {
                 let [content, model, retracted] =
                     line.pick(["content", "fallback_model", "retracted_message_uuids"])?;
                 for uuid in retracted.items().filter_map(Json::string) {
@@ -147,24 +153,7 @@ impl Stream {
                 pass_on(subtype, line, out);
             }
             "mirror_error" | "session_writes_lost" => out.notice(Level::Warn, subtype.replace('_', " ")),
-            // Told better elsewhere, or of use to the CLI's own screen only.
-            "status"
-            | "thinking_tokens"
-            | "task_progress"
-            | "hook_started"
-            | "hook_progress"
-            | "ui_invalidate"
-            | "memory_recall"
-            | "plugin_install"
-            | "files_persisted"
-            | "session_state_changed"
-            | "commands_changed"
-            | "elicitation_complete"
-            | "local_command_output"
-            | "local_command"
-            | "worker_shutting_down"
-            | "control_request_progress"
-            | "turn_duration" => {}
+            known if silent::is_silent(silent::SYSTEM, known) => {}
             other => out.unknown(&format!("system/{other}")),
         }
         Ok(())

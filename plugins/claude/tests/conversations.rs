@@ -1,7 +1,9 @@
 //! Real conversations over the control protocol, played again: the adapter in the place of the host that was recorded.
 //!
 //! `conversation.txt` has what Claude said (`<<`) and what that host wrote (`>>`). Each of the host's lines is turned
-//! into what a user would do to cause it, and what the adapter writes then must mean the same.
+//! into what a user would do to cause it, and what the adapter writes then must mean the same. What that host wrote and
+//! no adapter would stands there as a difference (`!>`): what was written, why an adapter would not, and what it writes
+//! instead, if anything.
 
 use serde_json::{Value, json};
 use std::collections::VecDeque;
@@ -9,7 +11,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use wharf_adapter::testing::{self, play, set_option};
 use wharf_adapter::{
-    Adapter, Answer, Approvals, Ask, ChoiceKind, Effect, Effects, Event, Origin, PromptDelivery, Reply, ToolStatus,
+    Adapter, Answer, Approvals, Ask, ChoiceKind, Effect, Effects, Event, Evidence, ExitStatus, Origin, Outcome,
+    PromptDelivery, Reply, ToolStatus,
 };
 use wharf_adapter_claude::Claude;
 
@@ -32,6 +35,8 @@ struct Player {
     /// A turn was begun, and a result was printed since.
     begun: bool,
     ended: bool,
+    /// How the last turn ended.
+    outcome: Option<&'static str>,
     /// What the next turn shall change.
     model: Option<String>,
     mode: Option<String>,
@@ -58,6 +63,7 @@ impl Player {
             denied: vec![],
             begun: false,
             ended: false,
+            outcome: None,
             model: None,
             mode: None,
         };
@@ -86,13 +92,31 @@ impl Player {
                 }
                 Effect::Emit(Event::Ask(ask)) => self.asks.push(ask),
                 Effect::Emit(Event::Tool(call)) if call.status == ToolStatus::Denied => self.denied.push(call.id),
-                Effect::Emit(Event::TurnEnd(_)) => self.ended = true,
+                Effect::Emit(Event::TurnEnd(end)) => {
+                    self.ended = true;
+                    self.outcome = Some(match end.outcome {
+                        Outcome::Completed => "completed",
+                        Outcome::Failed(_) => "failed",
+                        Outcome::Cancelled => "cancelled",
+                        Outcome::Refused(_) => "refused",
+                        Outcome::Blocked(_) => "blocked",
+                        Outcome::Limit(_) => "limit",
+                    });
+                }
                 _ => {}
             }
         }
     }
 
-    /// Cause what the recorded host wrote. False where the adapter has no such thing.
+    /// How the last turn ended: by its result, or by what the process left behind.
+    fn outcome(&mut self, folder: &Path) -> &'static str {
+        let read = |name: &str| fs::read_to_string(folder.join(name)).expect("a file of the transcript");
+        let exit = ExitStatus { code: read("exit").trim().parse().ok(), signal: None };
+        let evidence = Evidence { exit, stdout_tail: read("stdout.jsonl"), stderr_tail: read("stderr.txt") };
+        self.outcome.unwrap_or_else(|| self.adapter.parse_error(&evidence).map_or("unsaid", |_| "failed"))
+    }
+
+    /// Cause what the recorded host wrote. False where it comes with the next turn.
     fn cause(&mut self, line: &Value) -> bool {
         match (line["type"].as_str(), line["request"]["subtype"].as_str()) {
             (Some("user"), _) if !self.begun => self.begun = true,
@@ -116,9 +140,11 @@ impl Player {
                 self.mode = line["request"]["mode"].as_str().map(str::to_owned);
                 return false;
             }
+            // The adapter refuses by itself.
+            (Some("control_response"), _) if line["response"]["subtype"] == "error" => {}
             (Some("control_response"), _) => {
                 let id = line["response"]["request_id"].as_str().expect("an id");
-                let Some(ask) = self.asks.iter().find(|ask| ask.id == id).cloned() else { return false };
+                let ask = self.asks.iter().find(|ask| ask.id == id).cloned().expect("an ask of this id");
                 self.reply(Reply::Answer(answer(&ask, &line["response"]["response"])));
             }
             (_, Some("initialize")) => {}
@@ -164,9 +190,11 @@ fn meaning(line: &Value, asks: &[Ask]) -> Value {
         (Some("user"), _) => json!({"user": said(line)}),
         (_, Some("initialize")) => {
             let hooks = line["request"]["hooks"].as_object();
-            json!({"initialize": hooks.map(|hooks| hooks.keys().collect::<Vec<_>>())})
+            let hooks = hooks.map(|hooks| hooks.keys().collect::<Vec<_>>());
+            json!({"initialize": hooks, "servers": line["request"]["sdkMcpServers"]})
         }
         (Some("control_request"), _) => line["request"].clone(),
+        (Some("control_response"), _) if line["response"]["subtype"] == "error" => line["response"].clone(),
         (Some("control_response"), _) => {
             let mut response = line["response"].clone();
             let ask = asks.iter().find(|ask| response["request_id"] == *ask.id).expect("an ask of this id");
@@ -184,19 +212,31 @@ fn meaning(line: &Value, asks: &[Ask]) -> Value {
     }
 }
 
+/// The lines of a conversation, in the order that they were written in: whether the host's, and what they say. A
+/// difference stands for what the adapter writes in its place.
 fn read(path: &Path) -> Vec<(bool, Value)> {
     let text = fs::read_to_string(path).expect("a conversation");
-    let line = |line: &str| {
+    let line = |line: &str| -> Option<(bool, Value)> {
         let (from, line) = line.split_at(3);
-        (from == ">> ", serde_json::from_str(line).expect("JSON"))
+        let line: Value = serde_json::from_str(line).expect("JSON");
+        match from {
+            "<< " => Some((false, line)),
+            ">> " => Some((true, line)),
+            "!> " => {
+                let reasoned = line["why"].as_str().is_some_and(|why| !why.is_empty());
+                assert!(reasoned && line.get("wrote").is_some(), "{}: a difference has a reason", path.display());
+                line.get("instead").map(|instead| (true, instead.clone()))
+            }
+            other => panic!("{}: {other}", path.display()),
+        }
     };
-    text.split_terminator('\n').map(line).collect()
+    text.split_terminator('\n').filter_map(line).collect()
 }
 
 #[test]
 fn the_adapter_writes_what_the_recorded_host_wrote() {
     let conversations = conversations();
-    assert!(conversations.len() > 20, "only {} conversations were found", conversations.len());
+    assert!(conversations.len() > 40, "only {} conversations were found", conversations.len());
     for path in conversations {
         let lines = read(&path);
         let mut player = Player::start(&lines);
@@ -204,25 +244,23 @@ fn the_adapter_writes_what_the_recorded_host_wrote() {
         for (ours, line) in &lines {
             if !ours {
                 let effects = play(&mut player.adapter, Origin::Stdout, &format!("{line}\n"), 1);
-                // In-process MCP servers are not offered: where Claude asks for one it is told so.
-                let before = player.written.len();
                 player.take(effects);
-                if line["request"]["subtype"] == "mcp_message" {
-                    let refused = player.written.remove(before).expect("a refusal");
-                    assert_eq!(refused["response"]["subtype"], "error");
-                }
             } else if player.cause(line) {
                 changes.push(line);
                 for line in changes.drain(..) {
                     let written = player.written.pop_front().unwrap_or_else(|| panic!("{}: no {line}", path.display()));
                     assert_eq!(meaning(&written, &player.asks), meaning(line, &player.asks), "{}", path.display());
                 }
-            } else if line["type"] == "control_request" {
+            } else {
                 changes.push(line);
             }
         }
         assert!(player.written.is_empty(), "{}: {:?} was written beside", path.display(), player.written);
-        assert!(player.ended, "{}: the turn did not end", path.display());
+        let folder = path.parent().expect("a folder");
+        let expected = fs::read_to_string(folder.join("expected.json")).expect("what a person reads in it");
+        let expected: Value = serde_json::from_str(&expected).expect("JSON");
+        let wanted = expected["outcome"].as_str().and_then(|outcome| outcome.split(' ').next());
+        assert_eq!(Some(player.outcome(folder)), wanted, "{}", path.display());
     }
 }
 
@@ -246,144 +284,4 @@ fn a_tool_that_a_gate_stopped_is_denied_in_every_version() {
         count += 1;
     }
     assert_eq!(count, 3);
-}
-
-/// A duplex run that asks about one tool.
-fn asked(request: &Value) -> (Claude, Ask) {
-    let mut turn = testing::turn::<Claude>("go");
-    turn.approvals = Approvals::Ask;
-    let mut adapter = Claude::default();
-    adapter.build_prompt(&turn, &testing::binary("2.1.325")).expect("a prompt");
-    let line = json!({"type": "control_request", "request_id": "r1", "request": request});
-    let effects = play(&mut adapter, Origin::Stdout, &format!("{line}\n"), 1);
-    let Some(Effect::Emit(Event::Ask(ask))) = effects.into_iter().next() else { panic!("no ask") };
-    (adapter, ask)
-}
-
-fn respond(adapter: &mut Claude, reply: Reply) -> Vec<Value> {
-    let mut out = Effects::default();
-    adapter.respond(reply, &mut out);
-    let writes = out.into_vec().into_iter().filter_map(|effect| match effect {
-        Effect::Write(bytes) => Some(serde_json::from_slice(&bytes).expect("JSON")),
-        _ => None,
-    });
-    writes.collect()
-}
-
-fn chosen(choice: Option<&str>, text: Option<&str>) -> Reply {
-    let (choice, text) = (choice.map(str::to_owned), text.map(str::to_owned));
-    Reply::Answer(Answer { ask: "r1".to_owned(), choice, text, input: None })
-}
-
-#[test]
-fn a_permission_is_given_only_by_a_clear_yes() {
-    let rules = json!([{"type": "addRules", "behavior": "allow", "destination": "session"}]);
-    let request = json!({
-        "subtype": "can_use_tool", "tool_name": "Bash", "display_name": "Bash", "input": {"command": "ls"},
-        "description": "ls", "permission_suggestions": rules, "tool_use_id": "t1",
-    });
-    for (choice, response) in [
-        (Some("allow"), json!({"behavior": "allow", "updatedInput": {"command": "ls"}})),
-        (
-            Some("allow-always"),
-            json!({"behavior": "allow", "updatedInput": {"command": "ls"}, "updatedPermissions": rules}),
-        ),
-        (Some("deny"), json!({"behavior": "deny", "message": "The user denied this."})),
-        (Some("deny-and-stop"), json!({"behavior": "deny", "message": "The user denied this.", "interrupt": true})),
-        (Some("whatever"), json!({"behavior": "deny", "message": "The user denied this."})),
-        (None, json!({"behavior": "deny", "message": "The user denied this."})),
-    ] {
-        let (mut adapter, ask) = asked(&request);
-        assert_eq!((ask.title.as_str(), ask.tool_id.as_deref()), ("Bash: ls", Some("t1")));
-        let written = respond(&mut adapter, chosen(choice, None));
-        assert_eq!(written[0]["response"]["response"], response, "{choice:?}");
-        assert!(respond(&mut adapter, chosen(choice, None)).is_empty(), "an ask is answered once");
-    }
-}
-
-#[test]
-fn a_question_of_the_model_is_answered_in_its_input() {
-    let questions = json!([{
-        "question": "Which colour?", "header": "Colour", "multiSelect": false,
-        "options": [{"label": "Red", "description": ""}, {"label": "Blue", "description": ""}],
-    }]);
-    let request = json!({
-        "subtype": "can_use_tool", "tool_name": "AskUserQuestion", "input": {"questions": questions},
-        "tool_use_id": "t1",
-    });
-    for (choice, text, said) in [
-        (Some("option-1"), None, Some("Blue")),
-        (None, Some("Green"), Some("Green")),
-        (Some("option-9"), None, None),
-        (Some("deny"), Some("no"), None),
-        (None, None, None),
-    ] {
-        let (mut adapter, ask) = asked(&request);
-        assert_eq!(ask.title, "Which colour?");
-        let written = respond(&mut adapter, chosen(choice, text));
-        let response = &written[0]["response"]["response"];
-        match said {
-            Some(said) => {
-                assert_eq!(response["updatedInput"]["answers"], json!({"Which colour?": said}));
-                assert_eq!(response["updatedInput"]["questions"], questions);
-            }
-            None => assert_eq!(response["behavior"], "deny", "{choice:?}"),
-        }
-    }
-}
-
-#[test]
-fn a_gate_that_nobody_answered_does_not_keep_claude_going() {
-    for (event, text, response) in [
-        ("Stop", None, json!({})),
-        ("Stop", Some("run the tests"), json!({"decision": "block", "reason": "run the tests"})),
-        ("UserPromptSubmit", None, json!({"decision": "block", "reason": "Blocked by the user."})),
-    ] {
-        let request = json!({"subtype": "hook_callback", "callback_id": event, "input": {"hook_event_name": event}});
-        let (mut adapter, _) = asked(&request);
-        let written = respond(&mut adapter, chosen(Some("deny"), text));
-        assert_eq!(written[0]["response"]["response"], response, "{event}");
-    }
-}
-
-#[test]
-fn what_is_withdrawn_is_not_answered() {
-    let (mut adapter, _) = asked(&json!({"subtype": "can_use_tool", "tool_name": "Bash", "input": {}}));
-    let effects =
-        play(&mut adapter, Origin::Stdout, "{\"type\":\"control_cancel_request\",\"request_id\":\"r1\"}\n", 1);
-    assert_eq!(effects, [Effect::Emit(Event::AskWithdrawn("r1".to_owned()))]);
-    assert!(respond(&mut adapter, chosen(Some("allow"), None)).is_empty());
-}
-
-#[test]
-fn an_unknown_request_is_refused_and_reported() {
-    let mut adapter = Claude::default();
-    let line = "{\"type\":\"control_request\",\"request_id\":\"r9\",\"request\":{\"subtype\":\"of_tomorrow\"}}\n";
-    let effects = play(&mut adapter, Origin::Stdout, line, 1);
-    assert_eq!(effects[0], Effect::Emit(Event::Unknown("control_request/of_tomorrow".to_owned())));
-    let Effect::Write(bytes) = &effects[1] else { panic!("nothing was written") };
-    let written: Value = serde_json::from_slice(bytes).expect("JSON");
-    assert_eq!((&written["response"]["subtype"], &written["response"]["request_id"]), (&json!("error"), &json!("r9")));
-}
-
-#[test]
-fn a_message_never_overtakes_the_prompt() {
-    let mut turn = testing::turn::<Claude>("first");
-    turn.approvals = Approvals::Ask;
-    let mut adapter = Claude::default();
-    adapter.build_prompt(&turn, &testing::binary("2.1.325")).expect("a prompt");
-    respond(&mut adapter, Reply::Start);
-    let written = respond(&mut adapter, Reply::Message("/second".to_owned()));
-    let texts: Vec<String> = written.iter().map(said).collect();
-    assert_eq!(texts, ["first", " /second"]);
-}
-
-#[test]
-fn one_shot_runs_are_left_alone() {
-    let mut adapter = Claude::default();
-    let turn = testing::turn::<Claude>("go");
-    adapter.build_prompt(&turn, &testing::binary("2.1.325")).expect("a prompt");
-    for reply in [Reply::Start, Reply::Message("more".to_owned()), Reply::Cancel] {
-        assert!(respond(&mut adapter, reply).is_empty());
-    }
 }

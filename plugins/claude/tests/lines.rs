@@ -41,6 +41,67 @@ fn a_message_has_the_id_of_its_deltas() {
     assert_eq!((delta.id.as_str(), message.id.as_str()), ("msg_1/0", "msg_1/0"));
 }
 
+/// The names of the schemas in the program itself, whether this mode prints them or not.
+#[test]
+fn every_line_that_the_program_knows_is_known() {
+    let names = include_str!("schema-2.1.325.txt");
+    assert!(names.lines().count() > 90);
+    for name in names.lines() {
+        let line = match name.split_once('/') {
+            Some((kind, subtype)) => format!(r#"{{"type":"{kind}","subtype":"{subtype}"}}"#),
+            None => format!(r#"{{"type":"{name}"}}"#),
+        };
+        let strange = |event: &Event| matches!(event, Event::Unknown(_));
+        assert!(!events(&[&line]).iter().any(strange), "{name}");
+    }
+    let stranger = r#"{"type":"system","subtype":"of_tomorrow"}"#;
+    assert_eq!(events(&[stranger]), [Event::Unknown("system/of_tomorrow".to_owned())]);
+}
+
+#[test]
+fn a_line_that_is_taken_back_is_discarded() {
+    let tombstone = r#"{"type":"tombstone","message":{"type":"assistant","uuid":"u1"},"uuid":"u2","session_id":"s"}"#;
+    for (lines, id) in [
+        (vec![assistant("msg_0", "u1", "Hello")], "u1"),
+        (vec![streamed(BEGIN), streamed(OPEN), streamed(DELTA), assistant("msg_1", "u1", "Hello")], "msg_1/0"),
+    ] {
+        let lines: Vec<&str> = lines.iter().map(String::as_str).chain([tombstone]).collect();
+        assert_eq!(events(&lines).last(), Some(&Event::Discard(id.to_owned())));
+    }
+}
+
+#[test]
+fn a_model_that_was_not_consented_to_is_another_model() {
+    let events = events(&[
+        r#"{"type":"system","subtype":"init","session_id":"s","model":"big"}"#,
+        r#"{"type":"system","subtype":"model_consent_fallback","choice":"cancelled","original_model":"big","fallback_model":"small","content":"no credits"}"#,
+    ]);
+    let models = events.iter().filter_map(|event| match event {
+        Event::Session(session) => session.model.as_deref(),
+        _ => None,
+    });
+    assert_eq!(models.collect::<Vec<_>>(), ["big", "small"]);
+}
+
+#[test]
+fn a_text_that_is_left_out_is_no_drift() {
+    let silent = |block: &str| {
+        format!(r#"{{"type":"assistant","message":{{"id":"a","model":"m","content":[{block}]}},"uuid":"u"}}"#)
+    };
+    let delta =
+        |kind: &str| streamed(&format!(r#"{{"type":"content_block_delta","index":0,"delta":{{"type":"{kind}"}}}}"#));
+    let lines = [
+        silent(r#"{"type":"text"}"#),
+        silent(r#"{"type":"thinking","signature":"s"}"#),
+        delta("text_delta"),
+        delta("thinking_delta"),
+    ];
+    for line in lines {
+        let drift = |event: &Event| matches!(event, Event::Malformed(_) | Event::Unknown(_));
+        assert!(!events(&[&line]).iter().any(drift), "{line}");
+    }
+}
+
 #[test]
 fn deltas_that_lead_nowhere_are_discarded() {
     let stop = streamed(r#"{"type":"message_stop"}"#);

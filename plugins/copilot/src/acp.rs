@@ -4,17 +4,19 @@
 //! meantime is told as it comes ([`update`]), or asked ([`ask`]).
 
 mod ask;
-mod servers;
+mod tokens;
+mod tool;
 mod update;
 
 use crate::complaint::Complaint;
-use crate::prompt;
+use crate::{permissions, prompt};
 use std::collections::VecDeque;
+use tokens::Tokens;
 use update::Updates;
 use wharf_adapter::json::{Object, array};
 use wharf_adapter::{
     Approvals, Effects, ErrorClass, Event, Failure, Json, Level, Malformed, Outcome, Reply, SessionChoice, SessionInfo,
-    Turn, Usage, UsageScope,
+    Turn,
 };
 
 /// The mode that goes on by itself. It also allows everything.
@@ -39,7 +41,6 @@ enum Step {
 #[derive(Debug, Default)]
 struct Wishes {
     workspace: String,
-    servers: String,
     resume: Option<String>,
     model: Option<String>,
     effort: Option<String>,
@@ -63,23 +64,20 @@ pub(crate) struct Acp {
     /// Requests of the agent that wait for an answer: their ids as they stand in JSON, which are the asks' ids too.
     asks: Vec<String>,
     updates: Updates,
-    /// The output tokens of the session before this turn.
-    output_before: u64,
+    /// What the turns before this one used.
+    used_before: Tokens,
 }
 
 impl Acp {
     /// What to do once the process is up, or with the next prompt.
     pub(crate) fn prepare(&mut self, turn: &Turn, prompt: String) {
-        let rules = &turn.tools;
-        let none = [&rules.allow, &rules.deny, &rules.only, &rules.without].iter().all(|list| list.is_empty());
         self.wishes = Some(Wishes {
             workspace: turn.workspace.clone(),
-            servers: servers::list(turn.mcp_servers.as_deref()),
             resume: if let SessionChoice::Resume(id) = &turn.session { Some(id.clone()) } else { None },
             model: turn.model.clone(),
             effort: turn.effort.clone(),
             autopilot: turn.autopilot && turn.approvals == Approvals::AllowAll,
-            allow_all: turn.approvals == Approvals::AllowAll && none,
+            allow_all: turn.approvals == Approvals::AllowAll && !permissions::are_ruled(&turn.tools),
             deny: turn.approvals == Approvals::Deny,
             prompt,
         });
@@ -117,7 +115,10 @@ impl Acp {
     pub(crate) fn line(&mut self, line: Json<'_>, out: &mut Effects) -> Result<(), Malformed> {
         let [id, method, params, result, error] = line.pick(["id", "method", "params", "result", "error"])?;
         match method.name() {
-            Some("session/request_permission") if !id.is_missing() => self.permission(id, params, out),
+            Some("session/request_permission") if !id.is_missing() => {
+                self.permission(line, id, params, out);
+                Ok(())
+            }
             Some("session/update") => {
                 // A session that is loaded first tells its past.
                 if !matches!(self.waiting, Some(Step::Load(_))) {
@@ -154,15 +155,21 @@ impl Acp {
         }
     }
 
-    fn permission(&mut self, id: Json<'_>, params: Json<'_>, out: &mut Effects) -> Result<(), Malformed> {
-        let ask = ask::permission(id.raw(), params).ok_or(Malformed)?;
-        if self.wishes.as_ref().is_some_and(|wishes| wishes.deny) {
-            out.write_line(ask::answer(id.raw(), ask::rejection(&ask)));
-        } else {
-            self.asks.push(ask.id.clone());
-            out.emit(Event::Ask(ask));
+    fn permission(&mut self, line: Json<'_>, id: Json<'_>, params: Json<'_>, out: &mut Effects) {
+        match ask::permission(id.raw(), params, |call| self.updates.name_of(call)) {
+            Ok(ask) if self.wishes.as_ref().is_some_and(|wishes| wishes.deny) => {
+                out.write_line(ask::answer(id.raw(), ask::rejection(&ask)));
+            }
+            Ok(ask) => {
+                self.asks.push(ask.id.clone());
+                out.emit(Event::Ask(ask));
+            }
+            // Told here, because an error would drop the answer that the agent waits for.
+            Err(Malformed) => {
+                out.malformed(line.raw());
+                out.write_line(ask::answer(id.raw(), None));
+            }
         }
-        Ok(())
     }
 
     fn cancel(&mut self, out: &mut Effects) {
@@ -202,7 +209,8 @@ impl Acp {
     fn request(&self, step: &Step) -> (&'static str, Object) {
         let session = || Object::new().str("sessionId", self.session.as_deref().unwrap_or_default());
         let place = |object: Object| match &self.wishes {
-            Some(wishes) => object.str("cwd", &wishes.workspace).raw("mcpServers", &wishes.servers),
+            // The field must be there, but what stands in it is not started: the command line names the servers.
+            Some(wishes) => object.str("cwd", &wishes.workspace).raw("mcpServers", "[]"),
             None => object,
         };
         match step {
@@ -323,21 +331,14 @@ impl Acp {
     }
 
     fn prompted(&mut self, result: Json<'_>, out: &mut Effects) {
+        let mut wrote = false;
         let usage = result.get("usage");
-        let output = usage.get("outputTokens").u64();
         if usage.is_object() {
-            out.usage(Usage {
-                model: self.model.clone(),
-                input: usage.get("inputTokens").u64(),
-                output,
-                cache_read: usage.get("cachedReadTokens").u64(),
-                cache_write: usage.get("cachedWriteTokens").u64(),
-                reasoning: usage.get("thoughtTokens").u64(),
-                ..Usage::new(UsageScope::SessionTotal, "acp")
-            });
+            let used = Tokens::read(usage);
+            let turn = used.since(std::mem::replace(&mut self.used_before, used));
+            wrote = turn.has_output();
+            out.usage(turn.of_turn(self.model.clone()));
         }
-        let wrote = output.is_some_and(|output| output > self.output_before);
-        self.output_before = output.unwrap_or(self.output_before);
         let error = self.updates.end_turn(wrote, out);
         let outcome = match result.get("stopReason").name() {
             Some("cancelled") => Outcome::Cancelled,

@@ -126,6 +126,10 @@ fn gh_copilot(host: &dyn Host) -> Option<Binary> {
 
 fn output(host: &dyn Host, binary: &Binary, flag: &str) -> Result<Output, Problem> {
     let mut args = binary.leading_args.clone();
+    // `gh` keeps this one for itself, unless it stands behind two dashes. No turn has it, nor `--remove`, the other.
+    if flag == "--help" && !args.is_empty() {
+        args.push("--".to_owned());
+    }
     args.push(flag.to_owned());
     host.run(&Command { program: binary.program.clone(), args, stdin: vec![], timeout_ms: PROBE_MILLIS })
 }
@@ -229,6 +233,10 @@ mod tests {
         let binary = resolve(&gh(NEW), &surroundings()).expect("it is there");
         assert_eq!((binary.program.as_str(), binary.leading_args.as_slice()), ("/bin/gh", &["copilot".to_owned()][..]));
         assert_eq!(binary.support, Support::BestEffort);
+
+        let host = gh("GitHub Copilot CLI 1.0.60.").output("/bin/gh copilot -- --help", 0, "  --session-id <id>");
+        let capabilities = resolve(&host, &surroundings()).expect("it is there").capabilities;
+        assert!(capabilities.contains(Capabilities::CHOOSE_SESSION_ID), "the CLI's own help is read, not gh's");
 
         let failure = resolve(&gh("version 1.0.5 (2024-01-01)"), &surroundings()).expect_err("another program");
         assert_eq!(failure.retry, Retry::AfterUserAction(INSTALL.to_owned()));

@@ -1,7 +1,7 @@
 //! The command line of a turn.
 
 use crate::features::Features;
-use crate::usage;
+use crate::{permissions, usage};
 use wharf_adapter::json::Object;
 use wharf_adapter::{
     Approvals, Effort, Ending, ErrorClass, Failure, Json, Launch, SessionChoice, Turn, Word, nearest_effort,
@@ -47,49 +47,25 @@ pub(crate) fn build(turn: &Turn, features: Features) -> Result<Launch, Failure> 
     launch.pair("--log-level", "error");
     // The flag alone does not keep the launcher from a newer version that was downloaded earlier.
     launch.set("COPILOT_AUTO_UPDATE", "false");
-    permissions(turn, transport, &mut launch);
+    permissions::flags(turn, transport, &mut launch);
     if transport == Transport::Lines {
         session(&turn.session, features, &mut launch);
         model(turn, features, &mut launch);
         autopilot(turn, &mut launch);
         usage_file(features, &mut launch);
-        mcp_servers(turn, &mut launch)?;
         if turn.approvals == Approvals::Ask {
             launch.ignore("approvals", "the JSON lines cannot ask; what would be asked is denied");
         }
     } else {
-        protocol_wishes(turn, &mut launch);
+        protocol_wishes(turn, features, &mut launch);
     }
+    mcp_servers(turn, &mut launch)?;
     for dir in &turn.extra_dirs {
         launch.arg(format!("--add-dir={dir}"));
     }
     switches(turn, features, &mut launch);
     impossible(turn, &mut launch);
     Ok(launch)
-}
-
-/// `--allow-all` only where there are no rules. A deny rule wins over `--allow-all-tools`, so it keeps its force there.
-fn permissions(turn: &Turn, transport: Transport, launch: &mut Launch) {
-    let rules = &turn.tools;
-    let none = [&rules.allow, &rules.deny, &rules.only, &rules.without].iter().all(|list| list.is_empty());
-    if turn.approvals == Approvals::AllowAll {
-        // Over ACP it is a setting of the session, made there.
-        if none && transport == Transport::Lines {
-            launch.arg("--allow-all");
-        } else if rules.allow.is_empty() && !none {
-            launch.arg("--allow-all-tools");
-        }
-    }
-    // `=` because these take several values: a bare one would swallow what follows.
-    let flags = [("--allow-tool", &rules.allow), ("--deny-tool", &rules.deny)];
-    for (flag, tool) in flags.iter().flat_map(|(flag, tools)| tools.iter().map(move |tool| (flag, tool))) {
-        launch.arg(format!("{flag}={tool}"));
-    }
-    for (flag, tools) in [("--available-tools", &rules.only), ("--excluded-tools", &rules.without)] {
-        if !tools.is_empty() {
-            launch.arg(format!("{flag}={}", tools.join(",")));
-        }
-    }
 }
 
 fn session(choice: &SessionChoice, features: Features, launch: &mut Launch) {
@@ -167,7 +143,10 @@ fn usage_file(features: Features, launch: &mut Launch) {
 }
 
 /// What the protocol has no words for; model, effort, mode and session are set in it.
-fn protocol_wishes(turn: &Turn, launch: &mut Launch) {
+fn protocol_wishes(turn: &Turn, features: Features, launch: &mut Launch) {
+    if turn.mcp_servers.is_some() && !features.protocol_servers {
+        launch.ignore("mcp-servers", "over ACP, versions before 1.0.102 may start no MCP servers");
+    }
     if turn.max_turns.is_some() {
         launch.ignore("max-turns", "it cannot be set over ACP");
     }
@@ -338,21 +317,6 @@ mod tests {
     }
 
     #[test]
-    fn rules_take_the_place_of_allowing_everything() {
-        let rule = || vec!["shell(git:*)".to_owned()];
-        let allow = words(&built(None, |turn| turn.tools.allow = rule()));
-        assert!(allow.contains("--allow-tool=shell(git:*)") && !allow.contains("--allow-all"), "{allow}");
-        let deny = words(&built(None, |turn| turn.tools.deny = rule()));
-        assert!(deny.contains("--allow-all-tools --deny-tool=shell(git:*)"), "{deny}");
-        let only = words(&built(None, |turn| turn.tools.only = vec!["view".into(), "grep".into()]));
-        assert!(only.contains("--allow-all-tools --available-tools=view,grep"), "{only}");
-        let without = words(&built(None, |turn| turn.tools.without = vec!["bash".into()]));
-        assert!(without.contains("--excluded-tools=bash"), "{without}");
-        let denied = words(&built(None, |turn| turn.approvals = Approvals::Deny));
-        assert!(!denied.contains("--allow"), "{denied}");
-    }
-
-    #[test]
     fn what_cannot_be_honoured_is_said() {
         let launch = built(Some("1.0.35"), |turn| {
             turn.max_cost_micros = Some(1);
@@ -412,7 +376,12 @@ mod tests {
             turn.mcp_servers = Some("{}".into());
         });
         assert_eq!(ignored(&launch), ["max-turns", "autopilot", "session", "stream-text"]);
-        assert!(launch.files.is_empty(), "MCP servers travel in the protocol");
+        assert!(words(&launch).contains("--additional-mcp-config @<mcp.json>"), "the protocol's own field is not read");
+        let old = built(Some("1.0.35"), |turn| {
+            turn.approvals = Approvals::Ask;
+            turn.mcp_servers = Some("{}".into());
+        });
+        assert_eq!(ignored(&old), ["mcp-servers"]);
     }
 
     #[test]

@@ -110,7 +110,7 @@ fn class_of_kind(kind: &str) -> Option<ErrorClass> {
         "policy" => ErrorClass::Permission,
         "quota" => ErrorClass::Quota,
         "rate_limit" => ErrorClass::RateLimit,
-        "context_limit" => ErrorClass::ContextLength,
+        "context_limit" | "forced_compaction" => ErrorClass::ContextLength,
         _ => return None,
     })
 }
@@ -121,7 +121,8 @@ fn class_of_status(status: u16, message: &str) -> Option<ErrorClass> {
         402 => ErrorClass::Quota,
         403 => ErrorClass::Permission,
         404 if message.to_lowercase().contains("model") => ErrorClass::UnknownModel,
-        408 => ErrorClass::Network,
+        // The connection was given up, on either side.
+        408 | 499 => ErrorClass::Network,
         413 => ErrorClass::ContextLength,
         429 => ErrorClass::RateLimit,
         404 | 500.. => ErrorClass::Provider,
@@ -134,6 +135,8 @@ const PHRASES: &[(&str, ErrorClass)] = &[
     ("context length", ErrorClass::ContextLength),
     ("context window", ErrorClass::ContextLength),
     ("prompt is too long", ErrorClass::ContextLength),
+    ("prompt as too long", ErrorClass::ContextLength),
+    ("context limit", ErrorClass::ContextLength),
     ("rate limit", ErrorClass::RateLimit),
     ("too many requests", ErrorClass::RateLimit),
     ("quota", ErrorClass::Quota),
@@ -272,6 +275,18 @@ mod tests {
                 None,
             ),
             ("query", None, "", "Last error: CAPIError: Connection error.", C::Network, None),
+            ("query", Some(499), "", "Last error: 499 mock error 499", C::Network, Some(499)),
+            ("query", Some(408), "", "Last error: 408 mock error 408", C::Network, Some(408)),
+            ("query", Some(422), "", "422 mock error 422", C::Other, Some(422)),
+            // A 413 that compacting the history did not cure.
+            (
+                "query",
+                None,
+                "",
+                "The provider rejected the prompt as too long, but automatic recovery could not reduce it.",
+                C::ContextLength,
+                None,
+            ),
             ("query", None, "", "No response was returned from the model", C::Provider, None),
             (
                 "authorization",

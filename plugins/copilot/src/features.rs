@@ -25,6 +25,8 @@ pub(crate) struct Features {
     pub(crate) usage_file: bool,
     /// `--max-ai-credits`.
     pub(crate) credits_cap: bool,
+    /// MCP servers are started over ACP too.
+    pub(crate) protocol_servers: bool,
     /// The values of `--reasoning-effort`.
     pub(crate) efforts: &'static [Effort],
 }
@@ -38,6 +40,7 @@ impl Features {
             strict_resume: new,
             usage_file: new || binary.capabilities.contains(Capabilities::TOKEN_USAGE),
             credits_cap: new,
+            protocol_servers: new,
             efforts: if new { &Effort::ALL } else { OLD_EFFORTS },
         }
     }

@@ -15,6 +15,8 @@ mod info;
 mod kinds;
 mod login;
 mod models;
+mod notices;
+mod permissions;
 mod prompt;
 mod speakers;
 mod stream;
@@ -27,7 +29,7 @@ use features::Features;
 use usage::Counted;
 use wharf_adapter::{
     Adapter, AdapterInfo, Binary, Effects, Event, Evidence, ExitStatus, Failure, Host, Json, Launch, Malformed,
-    ModelList, PromptDelivery, Reply, SessionChoice, Surroundings, Turn,
+    ModelList, PromptDelivery, Reply, SessionChoice, Surroundings, Turn, UsageScope,
 };
 
 /// The adapter's state: one run.
@@ -62,6 +64,7 @@ impl Adapter for Copilot {
         self.stream.wishes = stream::Wishes {
             chosen,
             resume,
+            goes_on: matches!(turn.session, SessionChoice::Resume(_) | SessionChoice::MostRecent),
             resume_is_strict: features.strict_resume,
             version: binary.version.clone(),
         };
@@ -102,9 +105,16 @@ impl Adapter for Copilot {
         }
         // Also where messages were counted: 1.0.35 counts there what was written, and only here what was sent.
         if let (Counted::Nothing | Counted::Written, Some(session)) = (stream.counted, stream.session())
-            && usage::from_journal(host, home(host).as_deref(), session, &since, out)
+            && let journal = (usage::Journal { session, since: &since, scope: stream.scope() })
+            && usage::from_journal(host, home(host).as_deref(), journal, out)
         {
             stream.counted = Counted::All;
+        }
+        if let (true, UsageScope::SessionTotal, Some(session)) =
+            (stream.wishes.goes_on, stream.scope(), stream.session())
+        {
+            let journal = usage::Journal { session, since: &since, scope: UsageScope::TurnTotal };
+            usage::added(host, home(host).as_deref(), journal, out);
         }
         if stream.counted == Counted::Nothing {
             out.emit(Event::UsageUnavailable("this version and provider do not report tokens".to_owned()));

@@ -152,6 +152,7 @@ mod tests {
                          "supports":{"reasoning_effort":["low","high"]}}},
         {"id":"no-policy","capabilities":{"type":"chat"}},
         {"id":"disabled","policy":{"state":"disabled"},"capabilities":{"type":"chat"}},
+        {"id":"preview","preview":true,"policy":{"state":"disabled"},"capabilities":{"type":"chat"}},
         {"id":"unconfigured","policy":{"state":"unconfigured"},"capabilities":{"type":"chat"}},
         {"id":"hidden","model_picker_enabled":false,"capabilities":{"type":"chat"}},
         {"id":"restricted","billing":{"restricted_to":["enterprise"]},"capabilities":{"type":"chat"}},

@@ -6,14 +6,15 @@
 use crate::clock;
 use crate::complaint::Complaint;
 use crate::kinds;
+use crate::notices;
 use crate::speakers::Speakers;
 use crate::tools::Tools;
 use crate::usage::{self, Counted};
-use crate::verdict::Verdict;
+use crate::verdict::{self, Verdict};
 use std::borrow::Cow;
 use wharf_adapter::{
     ChangeKind, ContextUse, Effects, ErrorClass, Event, FileChange, Json, Level, Malformed, Outcome, RateLimit,
-    SessionInfo, Text,
+    SessionInfo, Text, UsageScope,
 };
 
 /// What a turn was started with, as far as its output has to be read in that light.
@@ -23,6 +24,8 @@ pub(crate) struct Wishes {
     pub(crate) chosen: Option<String>,
     /// The session that was to be resumed.
     pub(crate) resume: Option<String>,
+    /// Whether a session is to go on, named or not.
+    pub(crate) goes_on: bool,
     /// Whether this version fails when there is no such session, rather than starting a new one.
     pub(crate) resume_is_strict: bool,
     /// The version of the CLI.
@@ -44,9 +47,12 @@ pub(crate) struct Stream {
     verdict: Verdict,
     /// The beginning of a message that comes in several events.
     partial: String,
+    /// The ids of those events.
+    parts: Vec<String>,
     /// Whether this stream has `model.*` events, which say more than the notices of older versions.
     detailed: bool,
-    call_failure: Option<Complaint>,
+    /// The call that failed last, and whose it was.
+    call_failure: Option<(Option<String>, Complaint)>,
     premium_requests: Option<f64>,
     /// Which tokens were counted.
     pub(crate) counted: Counted,
@@ -57,6 +63,11 @@ impl Stream {
     /// The session's id, once it is known.
     pub(crate) fn session(&self) -> Option<&str> {
         self.session.as_deref()
+    }
+
+    /// What the sums of this version count: newer ones go on where another process left a session.
+    pub(crate) fn scope(&self) -> UsageScope {
+        if self.detailed { UsageScope::SessionTotal } else { UsageScope::TurnTotal }
     }
 
     /// One line, and the fields of its envelope: type, data, agentId, timestamp.
@@ -90,7 +101,7 @@ impl Stream {
         match kind {
             "assistant.message_delta" => {
                 let [id, text, by] = data.pick(["messageId", "deltaContent", "parentToolCallId"])?;
-                let (id, text) = (id.str().ok_or(Malformed)?, text.text().ok_or(Malformed)?);
+                let (id, Some(text)) = (id.str().ok_or(Malformed)?, text.text()) else { return Ok(()) };
                 let parent = self.speakers.parent(agent, by);
                 self.speakers.draft(agent, &id);
                 out.text_delta(&id, parent.as_deref(), text);
@@ -98,17 +109,20 @@ impl Stream {
             "assistant.message" => self.message(data, agent, out)?,
             "assistant.reasoning_delta" => {
                 let [id, text, by] = data.pick(["reasoningId", "deltaContent", "parentToolCallId"])?;
-                let (id, text) = (id.str().ok_or(Malformed)?, text.text().ok_or(Malformed)?);
+                let (id, Some(text)) = (id.str().ok_or(Malformed)?, text.text()) else { return Ok(()) };
                 let parent = self.speakers.parent(agent, by);
                 self.speakers.draft(agent, &id);
                 out.thinking_delta(&id, parent.as_deref(), text);
             }
             "assistant.reasoning" => {
                 let [id, text, by] = data.pick(["reasoningId", "content", "parentToolCallId"])?;
-                let (id, text) = (id.str().ok_or(Malformed)?, text.text().ok_or(Malformed)?);
+                let id = id.str().unwrap_or_default();
                 let parent = self.speakers.parent(agent, by);
                 self.speakers.confirm(&id);
-                out.thinking(&id, parent.as_deref(), text);
+                // Reasoning that nobody may read has no text. What streamed of it stays.
+                if let Some(text) = text.text() {
+                    out.thinking(&id, parent.as_deref(), text);
+                }
             }
             "assistant.turn_start" | "assistant.turn_end" => self.speakers.settle(agent),
             "assistant.turn_retry" => {
@@ -139,11 +153,13 @@ impl Stream {
             "model.call_start" => self.detailed = true,
             "model.call_failure" => {
                 self.detailed = true;
-                self.call_failure = Some(Complaint::of_call(data, time()));
+                self.call_failure = Some((agent.map(str::to_owned), Complaint::of_call(data, time())));
             }
-            "session.tools_updated" => {
+            // `--model auto` is resolved only with the first prompt.
+            "session.tools_updated" | "session.auto_mode_resolved" => {
+                let key = if kind == "session.tools_updated" { "model" } else { "chosenModel" };
                 if agent.is_none()
-                    && let Some(model) = data.get("model").filled()
+                    && let Some(model) = data.get(key).filled()
                 {
                     self.model = Some(model.into_owned());
                     self.tell_session(out);
@@ -158,10 +174,11 @@ impl Stream {
                     self.tell_session(out);
                 }
             }
-            "session.error" => self.session_error(data, agent.is_none(), time(), out)?,
+            "session.error" => self.session_error(data, agent, time(), out)?,
             "session.warning" => self.warning(data, agent.is_none(), time(), out),
             "session.info" => self.info(data, agent, time(), out),
-            "session.mcp_server_status_changed" => mcp_status(data, out),
+            "session.mcp_server_status_changed" => notices::mcp_status(data, out),
+            "session.managed_settings_enforced" => notices::enforced(data, out),
             "session.task_complete" => {
                 if agent.is_none() {
                     let [summary, outcome] = data.pick(["summary", "outcome"])?;
@@ -169,7 +186,7 @@ impl Stream {
                     self.verdict.task_done = !outcome.is("continue");
                 }
             }
-            "session.autopilot_stopped" => {
+            "session.autopilot_stopped" if agent.is_none() => {
                 let reason = data.get("reason").string().unwrap_or_default();
                 if reason == "aborted" {
                     self.abort("aborted", out);
@@ -183,7 +200,7 @@ impl Stream {
                 }
             }
             "session.usage_checkpoint" => {
-                if usage::accounting(data.get("accountingSnapshot"), out) {
+                if usage::accounting(data.get("accountingSnapshot"), UsageScope::SessionTotal, out) {
                     self.counted = Counted::All;
                 }
                 self.premium_requests = data.get("totalPremiumRequests").f64();
@@ -215,6 +232,8 @@ impl Stream {
                     out.notice(Level::Debug, text);
                 }
             }
+            // A sub-agent's own.
+            "session.autopilot_stopped" => {}
             silent if kinds::is_silent(silent) => {}
             other => out.unknown(other),
         }
@@ -241,19 +260,27 @@ impl Stream {
         if usage::message(tokens, model.as_deref(), out) {
             self.counted = self.counted.max(Counted::Written);
         }
-        self.call_failure = None;
+        self.take_failure(agent);
         let mut text = content.text_or_empty();
         let mut empty = content.name().is_none_or(str::is_empty);
         if let (Some(index), Some(count @ 2..)) = (index.u64(), count.u64()) {
             if index == 0 {
                 self.partial.clear();
+                self.parts.clear();
             }
             self.partial.push_str(&content.str().unwrap_or_default());
             if index + 1 < count {
+                self.parts.push(id.into_owned());
                 return Ok(());
             }
             empty = self.partial.is_empty();
             text = Text::Inline(std::mem::take(&mut self.partial));
+            // What streamed under the ids of its parts is told again with the whole.
+            for part in std::mem::take(&mut self.parts).into_iter().filter(|part| *part != id) {
+                if self.speakers.confirm(&part) {
+                    out.emit(Event::Discard(part));
+                }
+            }
         }
         let drafted = self.speakers.confirm(&id);
         self.verdict.spoke |= top && !empty;
@@ -264,10 +291,15 @@ impl Stream {
         Ok(())
     }
 
+    /// The call of this agent that failed last, unless it was made up for.
+    fn take_failure(&mut self, agent: Option<&str>) -> Option<Complaint> {
+        self.call_failure.take_if(|(whose, _)| whose.as_deref() == agent).map(|(_, call)| call)
+    }
+
     /// The attempt failed and is made again: what it streamed is void.
     fn retry(&mut self, agent: Option<&str>, reason: &str, message: &str, time: Option<u64>, out: &mut Effects) {
         self.speakers.void(agent, out);
-        let call = self.call_failure.take().unwrap_or_else(|| Complaint {
+        let call = self.take_failure(agent).unwrap_or_else(|| Complaint {
             message: if message.is_empty() { format!("the model call failed: {reason}") } else { message.to_owned() },
             time,
             ..Complaint::default()
@@ -278,11 +310,11 @@ impl Stream {
     fn session_error(
         &mut self,
         data: Json<'_>,
-        top: bool,
+        agent: Option<&str>,
         time: Option<u64>,
         out: &mut Effects,
     ) -> Result<(), Malformed> {
-        let error = Complaint::of_session(data, time)?.with_call(self.call_failure.take());
+        let error = Complaint::of_session(data, time)?.with_call(self.take_failure(agent));
         let failure = error.failure();
         if failure.class == ErrorClass::RateLimit {
             let scope = error.code.clone().unwrap_or_else(|| "requests".to_owned());
@@ -290,7 +322,7 @@ impl Stream {
         }
         out.notice(Level::Error, error.message.as_str());
         // Failed hooks and calls that were made up for do not fail the run.
-        if top && !matches!(error.kind.as_str(), "model_call" | "hook") {
+        if agent.is_none() && !matches!(error.kind.as_str(), "model_call" | "hook") {
             self.verdict.error = Some(error);
         }
         Ok(())
@@ -363,13 +395,13 @@ impl Stream {
             }));
             self.session = Some(id);
         }
-        usage::result(counts, out);
+        usage::result(counts, self.scope(), out);
         let changes = counts.get("codeChanges");
         if changes.is_object() {
             out.emit(Event::Other(("code-changes".to_owned(), changes.raw().to_owned())));
         }
         let outcome = if outcome.is("blocked") {
-            Outcome::Blocked(reason(blocker).or_else(|| self.verdict.summary.clone()).unwrap_or_default())
+            Outcome::Blocked(verdict::reason(blocker).or_else(|| self.verdict.summary.clone()).unwrap_or_default())
         } else {
             self.verdict.outcome(code)
         };
@@ -396,35 +428,11 @@ impl Stream {
             return;
         }
         if let Some(count) = self.premium_requests {
-            usage::premium_requests(count, out);
+            usage::premium_requests(count, self.scope(), out);
         }
         if let Some(outcome) = self.verdict.without_result() {
             out.turn_end(outcome, self.verdict.answer().map(Text::Inline));
             self.ended = true;
         }
     }
-}
-
-fn mcp_status(data: Json<'_>, out: &mut Effects) {
-    let status = data.get("status").str().unwrap_or_default();
-    if !matches!(status.as_ref(), "failed" | "error" | "needs-auth") {
-        return;
-    }
-    let name = data.get("serverName").str().unwrap_or_default();
-    let mut text = format!("MCP server {name}: {status}");
-    if let Some(error) = data.get("error").filled() {
-        text.push_str(": ");
-        text.push_str(&error);
-    }
-    out.notice(Level::Warn, text);
-}
-
-/// What stands in the way: a text, or an object that has one.
-fn reason(blocker: Json<'_>) -> Option<String> {
-    let said = |key| blocker.get(key).filled().map(Cow::into_owned);
-    blocker
-        .filled()
-        .map(Cow::into_owned)
-        .or_else(|| ["message", "reason", "description", "summary"].into_iter().find_map(said))
-        .or_else(|| (!blocker.is_null()).then(|| blocker.raw().to_owned()))
 }

@@ -74,7 +74,9 @@ impl Tools {
         if let Some(running) = self.0.iter_mut().find(|running| running.id == id) {
             running.incremental = true;
         }
-        out.tool_output(&id, parent, text.text()?);
+        if let Some(text) = text.text() {
+            out.tool_output(&id, parent, text);
+        }
         Some(())
     }
 

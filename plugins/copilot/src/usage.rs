@@ -1,8 +1,8 @@
 //! Token counts, from wherever this version of the CLI has them.
 //!
 //! Newer versions count per model in one shape, which stands in `session.usage_checkpoint` events, in the usage file
-//! and at the end of the session's journal. All three describe the same process, so they share a source: the last one
-//! that is read replaces the others.
+//! and at the end of the session's journal. All three describe the same, so they share a source: the last one that is
+//! read replaces the others. Measured: 1.0.102 counts over all of a session, in whichever process; 1.0.35 anew in each.
 
 use crate::login;
 use wharf_adapter::json::unescape;
@@ -35,17 +35,17 @@ pub(crate) fn message(output: Json<'_>, model: Option<&str>, out: &mut Effects) 
 }
 
 /// What the `result` line counts: requests and time, no tokens.
-pub(crate) fn result(usage: Json<'_>, out: &mut Effects) {
+pub(crate) fn result(usage: Json<'_>, scope: UsageScope, out: &mut Effects) {
     let units: Vec<_> = usage.get("premiumRequests").f64().map(premium).into_iter().collect();
     let api_millis = usage.get("totalApiDurationMs").f64().and_then(whole);
     if !units.is_empty() || api_millis.is_some() {
-        out.usage(Usage { units, api_millis, ..Usage::new(UsageScope::TurnTotal, "result") });
+        out.usage(Usage { units, api_millis, ..Usage::new(scope, "result") });
     }
 }
 
 /// The premium requests of a run that ended before its `result` line.
-pub(crate) fn premium_requests(count: f64, out: &mut Effects) {
-    out.usage(Usage { units: vec![premium(count)], ..Usage::new(UsageScope::TurnTotal, "result") });
+pub(crate) fn premium_requests(count: f64, scope: UsageScope, out: &mut Effects) {
+    out.usage(Usage { units: vec![premium(count)], ..Usage::new(scope, "result") });
 }
 
 fn premium(count: f64) -> (String, f64) {
@@ -58,8 +58,8 @@ fn whole(millis: f64) -> Option<u64> {
     (0.0..9.0e15).contains(&millis).then_some(millis.round() as u64)
 }
 
-/// An accounting of this process: tokens by model, and the credits where they are known. Says whether it had any.
-pub(crate) fn accounting(account: Json<'_>, out: &mut Effects) -> bool {
+/// An accounting: tokens by model, and the credits where they are known. Says whether it had any.
+pub(crate) fn accounting(account: Json<'_>, scope: UsageScope, out: &mut Effects) -> bool {
     let mut any = false;
     for (model, metrics) in account.get("modelMetrics").fields() {
         let usage = metrics.get("usage");
@@ -75,7 +75,7 @@ pub(crate) fn accounting(account: Json<'_>, out: &mut Effects) -> bool {
             cache_read: read.u64(),
             cache_write: write.u64(),
             reasoning: reasoning.u64(),
-            ..Usage::new(UsageScope::TurnTotal, ACCOUNTING)
+            ..Usage::new(scope, ACCOUNTING)
         });
         any = true;
     }
@@ -83,7 +83,7 @@ pub(crate) fn accounting(account: Json<'_>, out: &mut Effects) -> bool {
     let credits = account.get("totalNanoAiu").f64().filter(|_| !account.get("aiCreditsStatus").is("unavailable"));
     if let Some(nano) = credits.filter(|nano| *nano > 0.0) {
         let units = vec![("ai-credits".to_owned(), nano / 1e9)];
-        out.usage(Usage { units, ..Usage::new(UsageScope::TurnTotal, ACCOUNTING) });
+        out.usage(Usage { units, ..Usage::new(scope, ACCOUNTING) });
     }
     any
 }
@@ -91,24 +91,69 @@ pub(crate) fn accounting(account: Json<'_>, out: &mut Effects) -> bool {
 /// The usage file, as the CLI left it.
 pub(crate) fn from_file(host: &dyn Host, out: &mut Effects) -> bool {
     let Ok(content) = host.read_launch_file(FILE) else { return false };
-    accounting(Json::parse(&String::from_utf8_lossy(&content)), out)
+    accounting(Json::parse(&String::from_utf8_lossy(&content)), UsageScope::SessionTotal, out)
 }
 
-/// The last accounting of a session's journal, unless it is older than this run.
-pub(crate) fn from_journal(host: &dyn Host, home: Option<&str>, session: &str, since: &str, out: &mut Effects) -> bool {
-    let Some(folder) = login::folder(host, home) else { return false };
+/// A session's journal: whose it is, since when it is this run's, and what its figures count.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Journal<'a> {
+    pub(crate) session: &'a str,
+    pub(crate) since: &'a str,
+    pub(crate) scope: UsageScope,
+}
+
+/// The last accounting of a journal, unless it is older than this run.
+pub(crate) fn from_journal(host: &dyn Host, home: Option<&str>, journal: Journal<'_>, out: &mut Effects) -> bool {
+    let Some(content) = read(host, home, journal.session) else { return false };
+    let shutdown = sums(&content).next_back();
+    shutdown.is_some_and(|(stamp, data)| stamp >= journal.since && accounting(data, journal.scope, out))
+}
+
+/// What this run added to a session that goes on, where its journal has the sums of before and of now. Then nobody has
+/// to know the session's past.
+pub(crate) fn added(host: &dyn Host, home: Option<&str>, journal: Journal<'_>, out: &mut Effects) {
+    let Some(content) = read(host, home, journal.session) else { return };
+    let now = sums(&content).next_back().filter(|(stamp, _)| *stamp >= journal.since);
+    let before = sums(&content).rfind(|(stamp, _)| *stamp < journal.since);
+    let (Some((_, now)), Some((_, before))) = (now, before) else { return };
+    let grown = |now: Json<'_>, before: Json<'_>| now.u64().map(|now| now.saturating_sub(before.u64().unwrap_or(0)));
+    for (model, metrics) in now.get("modelMetrics").fields() {
+        let earlier = before.get("modelMetrics").fields().find(|(name, _)| *name == model);
+        let figure = |key: &str| {
+            let earlier = earlier.map_or(Json::parse(""), |(_, metrics)| metrics.at(&["usage", key]));
+            grown(metrics.at(&["usage", key]), earlier)
+        };
+        out.usage(Usage {
+            model: Some(unescape(model).into_owned()),
+            input: figure("inputTokens"),
+            output: figure("outputTokens"),
+            cache_read: figure("cacheReadTokens"),
+            cache_write: figure("cacheWriteTokens"),
+            reasoning: figure("reasoningTokens"),
+            ..Usage::new(UsageScope::TurnTotal, ACCOUNTING)
+        });
+    }
+    let more = |key: &str| Some((now.get(key).f64()? - before.get(key).f64()?).max(0.0));
+    let units = more("totalPremiumRequests").map(premium).into_iter().collect();
+    let api_millis = more("totalApiDurationMs").and_then(whole);
+    out.usage(Usage { units, api_millis, ..Usage::new(UsageScope::TurnTotal, "result") });
+}
+
+fn read(host: &dyn Host, home: Option<&str>, session: &str) -> Option<String> {
+    let folder = login::folder(host, home)?;
     // The id came from the agent: it must not lead out of the folder.
     if session.contains(['/', '\\']) || session.contains("..") {
-        return false;
+        return None;
     }
-    let path = format!("{folder}/session-state/{session}/events.jsonl");
-    let Ok(content) = host.read_file(&path) else {
+    let Ok(content) = host.read_file(&format!("{folder}/session-state/{session}/events.jsonl")) else {
         host.log(Level::Debug, "the session's journal cannot be read, so its token counts are not known");
-        return false;
+        return None;
     };
-    let content = String::from_utf8_lossy(&content);
-    let shutdown = content.lines().rev().map(Json::parse).find(|line| line.get("type").is("session.shutdown"));
-    shutdown.is_some_and(|line| {
-        line.get("timestamp").name().is_some_and(|stamp| stamp >= since) && accounting(line.get("data"), out)
-    })
+    Some(String::from_utf8_lossy(&content).into_owned())
+}
+
+/// The sums that each process of a session left in its journal, with their stamps.
+fn sums(content: &str) -> impl DoubleEndedIterator<Item = (&str, Json<'_>)> {
+    let ends = content.lines().map(Json::parse).filter(|line| line.get("type").is("session.shutdown"));
+    ends.filter_map(|line| Some((line.get("timestamp").name()?, line.get("data"))))
 }

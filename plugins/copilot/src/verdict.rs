@@ -4,7 +4,8 @@
 //! it is read in the light of the events before it.
 
 use crate::complaint::Complaint;
-use wharf_adapter::{ErrorClass, Failure, Outcome};
+use std::borrow::Cow;
+use wharf_adapter::{ErrorClass, Failure, Json, Outcome};
 
 /// What was said so far.
 #[derive(Debug, Default)]
@@ -58,6 +59,16 @@ impl Verdict {
     pub(crate) fn answer(&self) -> Option<String> {
         self.summary.clone().filter(|_| !self.spoke)
     }
+}
+
+/// What stands in the way: a text, or an object that has one.
+pub(crate) fn reason(blocker: Json<'_>) -> Option<String> {
+    let said = |key| blocker.get(key).filled().map(Cow::into_owned);
+    blocker
+        .filled()
+        .map(Cow::into_owned)
+        .or_else(|| ["message", "reason", "description", "summary"].into_iter().find_map(said))
+        .or_else(|| (!blocker.is_null()).then(|| blocker.raw().to_owned()))
 }
 
 #[cfg(test)]

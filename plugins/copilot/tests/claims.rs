@@ -2,6 +2,8 @@
 //!
 //! The table in `docs/adapters/copilot.md` says for every claim what became of it.
 
+use std::fs;
+use std::path::{Path, PathBuf};
 use wharf_adapter::testing::{FakeHost, binary, events, inline, play, surroundings, turn};
 use wharf_adapter::{Adapter, Capabilities, Effect, Event, Level, ModelList, Origin, Outcome, ToolStatus};
 use wharf_adapter_copilot::Copilot;
@@ -70,6 +72,43 @@ fn every_event_of_the_sdks_schema_is_known() {
     assert!(events(&run(&[event("function", "{}")])).contains(&&Event::Unknown("function".into())));
 }
 
+/// The names of `schemas/session-events.schema.json` in the packages of both versions.
+#[test]
+fn every_event_of_the_packages_schemas_is_known() {
+    for names in [include_str!("schema-1.0.35.txt"), include_str!("schema-1.0.102.txt")] {
+        let effects = run(&names.lines().map(|kind| event(kind, "{}")).collect::<Vec<_>>());
+        let strangers: Vec<_> = events(&effects).into_iter().filter(|one| matches!(one, Event::Unknown(_))).collect();
+        assert!(strangers.is_empty() && names.lines().count() > 70, "{strangers:?}");
+    }
+}
+
+/// What is optional, or may be empty, is left out.
+#[test]
+fn a_text_that_is_left_out_is_no_drift() {
+    let effects = run(&[
+        event("assistant.reasoning_delta", r#"{"reasoningId":"r","deltaContent":"hm"}"#),
+        event("assistant.reasoning", r#"{"reasoningId":"r"}"#),
+        event("assistant.reasoning", r#"{"reasoningOpaque":"x"}"#),
+        event("assistant.reasoning_delta", r#"{"reasoningId":"r"}"#),
+        event("assistant.message_delta", r#"{"messageId":"m"}"#),
+        event("assistant.message", r#"{"messageId":"m"}"#),
+        event("tool.shell_output", r#"{"toolCallId":"t"}"#),
+        event("tool.execution_partial_result", r#"{"toolCallId":"t"}"#),
+        event("tool.execution_start", r#"{"toolCallId":"t"}"#),
+        event("tool.execution_complete", r#"{"toolCallId":"t"}"#),
+        event("session.task_complete", "{}"),
+        event("session.error", "{}"),
+        event("session.info", "{}"),
+        event("session.warning", "{}"),
+        event("assistant.turn_retry", "{}"),
+        event("model.call_failure", "{}"),
+    ]);
+    let drift = |event: &&Event| matches!(event, Event::Malformed(_) | Event::Unknown(_));
+    assert_eq!(events(&effects).into_iter().find(drift), None);
+    let thoughts = events(&effects).into_iter().filter(|event| matches!(event, Event::Thinking(_))).count();
+    assert_eq!(thoughts, 0, "what streamed is not replaced by nothing");
+}
+
 #[test]
 fn every_documented_reason_of_an_abort_cancels() {
     for reason in ["user_initiated", "remote_command", "user_abort"] {
@@ -102,6 +141,14 @@ fn warnings_remarks_and_broken_servers_are_noticed() {
     ];
     assert_eq!(notices, expected);
     assert_eq!(outcome(&effects), Some(Outcome::Completed));
+}
+
+#[test]
+fn what_an_enterprise_forbids_is_noticed() {
+    let data = r#"{"action":"bypass_permissions_blocked","setting":"x","failClosed":false,"message":"not here"}"#;
+    let effects = run(&[event("session.managed_settings_enforced", data)]);
+    let [Event::Notice(notice)] = events(&effects)[..] else { panic!("{effects:?}") };
+    assert_eq!((notice.level, notice.text.as_str()), (Level::Warn, "not here"));
 }
 
 /// The warnings that make the CLI exit with 1.
@@ -211,4 +258,45 @@ fn models_are_asked_for_with_the_token_that_counts() {
         .response("GET https://h/v1/models", 200, r#"{"data":[]}"#);
     assert_eq!(asked_with(&own), "Bearer key");
     assert_eq!(asked_with(&own.with_variable("COPILOT_PROVIDER_BEARER_TOKEN", "bearer")), "Bearer bearer");
+}
+
+fn files_below(folder: &Path, into: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(folder).expect("a folder") {
+        let path = entry.expect("an entry").path();
+        if path.is_dir() { files_below(&path, into) } else { into.push(path) }
+    }
+}
+
+/// The table must not name what is gone: every test in it is there, and every capture.
+#[test]
+fn what_the_table_of_claims_names_exists() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let page = fs::read_to_string(root.join("../../docs/adapters/copilot.md")).expect("the page");
+    let (_, table) = page.split_once("## Claims of the documents").expect("the table");
+    let mut files = vec![];
+    for folder in ["src", "tests"] {
+        files_below(&root.join(folder), &mut files);
+    }
+    let source: String = files.iter().filter_map(|path| fs::read_to_string(path).ok()).collect();
+    let captures = ["1.0.35", "1.0.102"].map(|version| root.join("../../tests/transcripts/copilot").join(version));
+    let folders: Vec<String> = captures
+        .iter()
+        .flat_map(|folder| fs::read_dir(folder).expect("captures"))
+        .map(|entry| entry.expect("an entry").file_name().to_string_lossy().into_owned())
+        .collect();
+    // Names of tests have several words, and so do those of captures, which may end in a star.
+    let is_name = |word: &&str| {
+        word.matches('_').count() >= 2
+            && !word.ends_with('_')
+            && word.bytes().all(|byte| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'_' | b'-' | b'*'))
+    };
+    let names: Vec<&str> = table.split('`').skip(1).step_by(2).filter(is_name).collect();
+    assert!(names.len() > 60, "only {} names were found", names.len());
+    let is_there = |name: &str| {
+        let begin = name.trim_end_matches('*');
+        let is_capture = |folder: &String| if begin == name { folder == name } else { folder.starts_with(begin) };
+        source.contains(&format!("fn {name}(")) || folders.iter().any(is_capture)
+    };
+    let missing: Vec<_> = names.into_iter().filter(|name| !is_there(name)).collect();
+    assert!(missing.is_empty(), "{missing:?}");
 }

@@ -1,21 +1,28 @@
 //! Permission requests, and what answers them.
 
+use super::tool;
 use wharf_adapter::json::Object;
-use wharf_adapter::{Ask, AskKind, Choice, ChoiceKind, Json};
+use wharf_adapter::{Ask, AskKind, Choice, ChoiceKind, Json, Malformed};
 
-/// A request as an ask, under the request's own id.
-pub(super) fn permission(id: &str, params: Json<'_>) -> Option<Ask> {
-    let [call, options] = params.pick(["toolCall", "options"]).ok()?;
-    let [tool_id, title, kind, input] = call.pick(["toolCallId", "title", "kind", "rawInput"]).ok()?;
+/// A request as an ask, under the request's own id. The name of the tool is known where its call was told before.
+pub(super) fn permission<'a>(
+    id: &str,
+    params: Json<'_>,
+    name_of: impl FnOnce(&str) -> Option<&'a str>,
+) -> Result<Ask, Malformed> {
+    let [call, options] = params.pick(["toolCall", "options"])?;
+    let [tool_id, title, kind, input] = call.pick(["toolCallId", "title", "kind", "rawInput"])?;
+    let title = title.string().unwrap_or_default();
+    let known = tool_id.str().and_then(|id| name_of(&id)).map(str::to_owned);
     let choices = options.items().filter_map(|option| {
         let [id, kind, label] = option.pick(["optionId", "kind", "name"]).ok()?;
         Some(Choice { id: id.string()?, kind: choice_kind(kind.name()), label: label.string().unwrap_or_default() })
     });
-    Some(Ask {
+    Ok(Ask {
         id: id.to_owned(),
         kind: AskKind::Permission,
-        title: title.string().unwrap_or_default(),
-        tool: kind.string(),
+        tool: known.or_else(|| tool::name(kind.name(), &title, input)),
+        title,
         tool_id: tool_id.string(),
         detail: if input.is_missing() { "{}".to_owned() } else { input.raw().to_owned() },
         choices: choices.collect(),

@@ -24,7 +24,8 @@ pub(super) fn chosen(stage: &Stage<'_>) -> Verdict {
 }
 
 pub(super) fn resumed(stage: &Stage<'_>) -> Verdict {
-    let model = stage.model(vec![Step::text("I will remember."), Step::text("Barnacle.")])?;
+    let second = Step { usage: Some((321, 45)), ..Step::text("Barnacle.") };
+    let model = stage.model(vec![Step { usage: Some((100, 20)), ..Step::text("I will remember.") }, second])?;
     let first = stage.run(&model, &["The word is barnacle-7391."])?;
     first.answers("I will remember.")?;
     let id = first.session()?;
@@ -34,6 +35,10 @@ pub(super) fn resumed(stage: &Stage<'_>) -> Verdict {
     second.expect(model.was_told("barnacle-7391"), "the model was not told what was said before")?;
     second.expect(model.was_told("I will remember."), "the model was not told what it said before")?;
     second.expect(second.report["session"]["resumed"] != false, "it says that it did not resume")?;
+    // Some agents count over all of a session.
+    let usage = &second.report["usage"];
+    let is_its_own = usage["input"] == 321 && usage["output"] == 45;
+    second.expect(is_its_own, &format!("its tokens are not 321 and 45 but {usage}"))?;
     Ok(())
 }
 

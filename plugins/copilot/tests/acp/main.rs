@@ -1,6 +1,8 @@
 //! Transcripts of the Agent Client Protocol: the agent's lines are played, and what the adapter writes must mean what
 //! the client of the transcript wrote.
 
+mod updates;
+
 use serde_json::Value;
 use std::fs;
 use std::path::Path;
@@ -76,6 +78,9 @@ fn converse(scenario: &str, first: &Turn) -> Vec<Effect> {
                     effects.extend(respond(&mut adapter, Reply::NextTurn(asking(text, &first.workspace))));
                 }
             }
+            if theirs["method"] == "session/cancel" {
+                effects.extend(respond(&mut adapter, Reply::Cancel));
+            }
             if let Some(choice) = theirs["result"]["outcome"]["optionId"].as_str() {
                 let ask = theirs["id"].to_string();
                 let answer = Answer { ask, choice: Some(choice.to_owned()), text: None, input: None };
@@ -125,8 +130,9 @@ fn two_turns_in_one_process() {
             _ => None,
         })
         .collect();
-    let total = UsageScope::SessionTotal;
-    assert_eq!(usage, [(total, Some(1234), Some(56), Some(1000)), (total, Some(2468), Some(112), Some(2000))]);
+    // The second answer has the sum of both: 2468, 112 and 2000.
+    let total = UsageScope::TurnTotal;
+    assert_eq!(usage, [(total, Some(1234), Some(56), Some(1000)); 2]);
     let Some(Event::Session(info)) = events(&effects).into_iter().find(|event| matches!(event, Event::Session(_)))
     else {
         panic!("no session")
@@ -235,6 +241,13 @@ fn an_error_that_is_passed_off_as_text_fails_the_turn() {
     let effects = prompted(&[chunk("Error: none."), wrote]);
     assert_eq!(outcomes(&effects), [Outcome::Completed], "it wrote something, and this is all there is");
     assert_eq!(texts(&effects), ["Error: none."]);
+
+    let wrote = answered(3, "{\"stopReason\":\"end_turn\",\"usage\":{\"outputTokens\":9}}");
+    let effects = prompted(&[chunk("Error: No response was returned. Send your message again to retry."), wrote]);
+    assert!(
+        matches!(&outcomes(&effects)[..], [Outcome::Failed(failure)] if failure.class == ErrorClass::Provider),
+        "no model says that"
+    );
 }
 
 #[test]

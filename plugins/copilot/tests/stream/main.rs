@@ -1,10 +1,11 @@
 //! What no capture at hand shows, written from the reference: sub-agents, background work, blockers, and what `finish`
-//! looks up.
+//! looks up (`usage`).
+
+mod usage;
 
 use wharf_adapter::testing::{FakeHost, binary, events, finish, inline, play, turn};
 use wharf_adapter::{
-    Adapter, Effect, Event, Level, Origin, Outcome, RateLimit, Retry, SessionChoice, SessionInfo, ToolStatus, Usage,
-    UsageScope,
+    Adapter, Effect, Event, Level, Origin, Outcome, RateLimit, Retry, SessionChoice, SessionInfo, ToolStatus,
 };
 use wharf_adapter_copilot::Copilot;
 
@@ -176,6 +177,23 @@ fn a_message_in_several_events_is_one() {
     assert!(matches!(texts[..], [Event::Message(part)] if inline(&part.text) == "a\nb"));
 }
 
+/// The schema calls the parts messages of one response; whether they share an id it does not say.
+#[test]
+fn what_streamed_of_a_part_is_not_told_twice() {
+    let lines = ["a", "b"].into_iter().zip(0..).flat_map(|(id, index)| {
+        let delta = event("assistant.message_delta", &format!(r#"{{"messageId":"{id}","deltaContent":"{id}"}}"#));
+        let data = format!(r#"{{"messageId":"{id}","content":"{id}","chunkIndex":{index},"chunkCount":2}}"#);
+        [delta, event("assistant.message", &data)]
+    });
+    let lines: Vec<String> = lines.collect();
+    let effects = run(&lines.iter().map(String::as_str).collect::<Vec<_>>());
+    let told = events(&effects);
+    let [Event::TextDelta(_), Event::TextDelta(_), Event::Discard(first), Event::Message(whole)] = told[..] else {
+        panic!("{told:?}")
+    };
+    assert_eq!((first.as_str(), whole.id.as_str(), inline(&whole.text)), ("a", "b", "ab"));
+}
+
 #[test]
 fn a_limit_tells_when_it_is_lifted() {
     let error = event(
@@ -227,6 +245,18 @@ fn a_chosen_session_is_known_from_the_start() {
 }
 
 #[test]
+fn the_model_that_auto_chose_is_the_sessions() {
+    let lines = [
+        event("session.tools_updated", r#"{"model":"auto"}"#),
+        event("session.auto_mode_resolved", r#"{"chosenModel":"m"}"#),
+    ];
+    let mut adapter = started("1.0.102", SessionChoice::Fresh(None));
+    let infos = sessions(&play(&mut adapter, Origin::Stdout, &lines.join("\n"), 1));
+    let models: Vec<_> = infos.iter().map(|info| info.model.as_deref()).collect();
+    assert_eq!(models, [Some("auto"), Some("m")]);
+}
+
+#[test]
 fn whether_it_resumed_is_told_where_it_can_be() {
     for (version, wanted, expected) in [
         ("1.0.102", ID, Some(true)),
@@ -238,82 +268,6 @@ fn whether_it_resumed_is_told_where_it_can_be() {
         let infos = sessions(&play(&mut adapter, Origin::Stdout, RESULT, 1));
         assert_eq!(infos[0].resumed, expected, "{version} {wanted}");
     }
-}
-
-const ACCOUNT: &str = r#"{"totalNanoAiu":2500000000,"aiCreditsStatus":"ok","modelMetrics":{"m":{"requests":{"count":1,"cost":1},
-    "usage":{"inputTokens":10,"outputTokens":5,"cacheReadTokens":3,"cacheWriteTokens":0,"reasoningTokens":2}}}}"#;
-
-fn usages(effects: &[Effect]) -> Vec<Usage> {
-    let all = events(effects).into_iter().filter_map(|event| match event {
-        Event::Usage(usage) => Some(usage.clone()),
-        _ => None,
-    });
-    all.collect()
-}
-
-fn expected_usage() -> Usage {
-    Usage {
-        model: Some("m".into()),
-        input: Some(10),
-        output: Some(5),
-        cache_read: Some(3),
-        cache_write: Some(0),
-        reasoning: Some(2),
-        ..Usage::new(UsageScope::TurnTotal, "accounting")
-    }
-}
-
-#[test]
-fn tokens_are_read_from_the_usage_file() {
-    let mut adapter = started("1.0.102", SessionChoice::Fresh(None));
-    let played = play(&mut adapter, Origin::Stdout, RESULT, 1);
-    let result = &usages(&played)[0];
-    assert_eq!((result.units[0].1, result.api_millis), (0.33, Some(8)));
-    let mut host = FakeHost::default();
-    host.launch_files.insert("usage.json".into(), ACCOUNT.into());
-    let usages = usages(&finish(&mut adapter, &host, 0));
-    assert_eq!(usages[0], expected_usage());
-    assert_eq!(usages[1].units, [("ai-credits".to_owned(), 2.5)]);
-}
-
-#[test]
-fn tokens_are_read_from_the_journal_where_there_is_no_file() {
-    let journal = |stamp: &str| {
-        let account = ACCOUNT.replace(['\n'], "");
-        format!(
-            "{{\"type\":\"session.start\"}}\n{{\"type\":\"session.shutdown\",\"timestamp\":\"{stamp}\",\"data\":{account}}}\n"
-        )
-    };
-    for (stamp, known) in [("2026-11-15T23:00:10.000Z", true), ("2026-11-15T22:00:00.000Z", false)] {
-        let path = format!("/home/user/.copilot/session-state/{ID}/events.jsonl");
-        let host = FakeHost::default()
-            .program("copilot", "/usr/bin/copilot")
-            .output("/usr/bin/copilot --version", 0, "GitHub Copilot CLI 1.0.35.")
-            .with_variable("HOME", "/home/user")
-            .file(&path, &journal(stamp));
-        let mut adapter = started("1.0.35", SessionChoice::Fresh(None));
-        adapter.resolve_binary(&host, &wharf_adapter::testing::surroundings()).expect("a program");
-        play(&mut adapter, Origin::Stdout, RESULT, 1);
-        let effects = finish(&mut adapter, &host, 0);
-        assert_eq!(usages(&effects).first() == Some(&expected_usage()), known, "{stamp}");
-        let unavailable = events(&effects).iter().any(|event| matches!(event, Event::UsageUnavailable(_)));
-        assert_eq!(unavailable, !known, "{stamp}");
-    }
-}
-
-/// 1.0.35 counts in its messages what the model wrote; what was sent to it stands in the journal only.
-#[test]
-fn the_journal_is_read_though_messages_were_counted() {
-    let account = ACCOUNT.replace(['\n'], "");
-    let path = format!("/home/user/.copilot/session-state/{ID}/events.jsonl");
-    let line =
-        format!("{{\"type\":\"session.shutdown\",\"timestamp\":\"2026-11-15T23:00:10.000Z\",\"data\":{account}}}\n");
-    let host = FakeHost::default().with_variable("HOME", "/home/user").file(&path, &line);
-    let mut adapter = started("1.0.35", SessionChoice::Fresh(None));
-    let message = event("assistant.message", r#"{"messageId":"m","content":"hi","outputTokens":5}"#);
-    let played = play(&mut adapter, Origin::Stdout, &format!("{message}\n{RESULT}"), 1);
-    assert_eq!(usages(&played)[0].output, Some(5));
-    assert_eq!(usages(&finish(&mut adapter, &host, 0)).first(), Some(&expected_usage()));
 }
 
 #[test]
@@ -359,6 +313,8 @@ fn an_abort_is_known_by_any_of_its_three_signs() {
         assert_eq!(end(&run(&[&sign, RESULT])).0, Outcome::Cancelled, "{sign}");
     }
     assert_eq!(end(&run(&[&event("assistant.idle", "{}"), RESULT])).0, Outcome::Completed);
+    let sub = agents_event("a", "session.autopilot_stopped", r#"{"reason":"aborted"}"#);
+    assert_eq!(end(&run(&[&sub, RESULT])).0, Outcome::Completed, "a sub-agent's end is not the agent's");
 }
 
 #[test]
@@ -380,4 +336,8 @@ fn a_call_that_was_made_up_for_explains_no_later_error() {
     };
     assert_eq!(class(&run(&[&call, &error, &failed])), wharf_adapter::ErrorClass::RateLimit);
     assert_eq!(class(&run(&[&call, &message("m", "ok"), &error, &failed])), wharf_adapter::ErrorClass::Other);
+    let sub = agents_event("a", "model.call_failure", r#"{"statusCode":429,"errorCode":"rate_limit_exceeded"}"#);
+    assert_eq!(class(&run(&[&sub, &error, &failed])), wharf_adapter::ErrorClass::Other, "it was not the agent's call");
+    let theirs = agents_event("a", "assistant.message", r#"{"messageId":"s","content":"ok"}"#);
+    assert_eq!(class(&run(&[&call, &theirs, &error, &failed])), wharf_adapter::ErrorClass::RateLimit);
 }
