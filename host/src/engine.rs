@@ -45,6 +45,10 @@ impl Engine {
             .memory_guard_size(64 << 10)
             .max_wasm_stack(1 << 20)
             .async_stack_size(2 << 20);
+        // So that `perf` can name what guests compute; `cargo xtask bench --profile` sets it.
+        if std::env::var_os("WHARF_PERF_MAP").is_some() {
+            config.profiler(wasmtime::ProfilingStrategy::PerfMap);
+        }
         if let Some(folder) = cache {
             let mut settings = CacheConfig::new();
             settings.with_directory(folder);
