@@ -240,10 +240,10 @@ impl Conversation {
             if let Some(instance) = &mut self.instance {
                 match instance.respond(&wit_reply(&reply)).await {
                     Ok(effects) => {
-                        let wrote =
-                            effects.iter().any(|effect| matches!(effect, Effect::Write(_) | Effect::CloseStdin));
                         self.take(effects, journal, &mut more);
                         if reply == Reply::Cancel {
+                            let wrote =
+                                more.iter().any(|action| matches!(action, Action::Write(_) | Action::CloseStdin));
                             more.extend(self.driver.handle(Input::CancelDelivered { wrote }, journal.now()));
                         }
                     }

@@ -92,7 +92,7 @@ pub(crate) enum Input {
     Message(String),
     /// A caller wants it stopped; the second time at once.
     Cancel,
-    /// The adapter was told to cancel; whether it wrote anything to the agent.
+    /// The adapter was told to cancel; whether anything went to the agent.
     CancelDelivered {
         /// Whether it did.
         wrote: bool,
@@ -146,6 +146,8 @@ pub(crate) struct Driver {
     clocks: Clocks,
     rules: AskRules,
     ends: Ending,
+    /// Whether the agent's stdin can still be written to.
+    stdin_open: bool,
     stop: Stop,
     last_output: Duration,
     any_output: bool,
@@ -170,6 +172,7 @@ impl Driver {
             clocks,
             rules,
             ends,
+            stdin_open: true,
             stop: Stop::Not,
             last_output: Duration::ZERO,
             any_output: false,
@@ -179,6 +182,11 @@ impl Driver {
             facts: Facts::default(),
             summary: Summary::new(ignored, before),
         }
+    }
+
+    /// The same, where the agent's stdin stays open behind its prompt, or does not.
+    pub(crate) fn with_stdin(self, stdin_open: bool) -> Driver {
+        Driver { stdin_open, ..self }
     }
 
     /// Take an input at a time; give what shall be done about it.
@@ -228,8 +236,10 @@ impl Driver {
     fn effect(&mut self, effect: Effect, now: Duration, actions: &mut Vec<Action>) {
         match effect {
             Effect::Emit(event) => self.event(event, now, actions),
-            Effect::Write(bytes) => actions.push(Action::Write(bytes)),
-            Effect::CloseStdin => actions.push(Action::CloseStdin),
+            // What can reach nobody is not written, so that it counts neither as sent nor as a polite word.
+            Effect::Write(bytes) if self.stdin_open => actions.push(Action::Write(bytes)),
+            Effect::Write(_) => {}
+            Effect::CloseStdin => self.close_stdin(actions),
             Effect::SetTimer { number, milliseconds } => {
                 self.timers.insert(number, now + Duration::from_millis(u64::from(milliseconds)));
             }
@@ -288,9 +298,15 @@ impl Driver {
     fn turn_ended(&mut self, now: Duration, actions: &mut Vec<Action>) {
         self.open_asks.clear();
         match self.ends {
-            Ending::WhenStdinCloses => actions.push(Action::CloseStdin),
+            Ending::WhenStdinCloses => self.close_stdin(actions),
             Ending::WhenStopped if self.stop == Stop::Not => self.terminate(now, actions),
             Ending::ByItself | Ending::WhenStopped => {}
+        }
+    }
+
+    fn close_stdin(&mut self, actions: &mut Vec<Action>) {
+        if std::mem::take(&mut self.stdin_open) {
+            actions.push(Action::CloseStdin);
         }
     }
 

@@ -153,6 +153,19 @@ fn answers_go_to_open_asks_only_and_edits_only_with_a_yes() {
 }
 
 #[test]
+fn nothing_is_written_to_a_closed_stdin() {
+    let write = || Input::Effects(vec![Effect::Write(b"x".to_vec())]);
+    let close = || Input::Effects(vec![Effect::CloseStdin]);
+    let mut open = driver(Ending::WhenStdinCloses);
+    assert_eq!(open.handle(write(), at(1)), [Action::Write(b"x".to_vec())]);
+    assert_eq!(open.handle(close(), at(1)), [Action::CloseStdin]);
+    assert_eq!((open.handle(write(), at(1)), open.handle(close(), at(1))), (vec![], vec![]));
+    assert_eq!(open.handle(emit(ended(Outcome::Completed)), at(2)).len(), 1, "it is closed already");
+    let mut closed = driver(Ending::ByItself).with_stdin(false);
+    assert_eq!((closed.handle(write(), at(1)), closed.handle(close(), at(1))), (vec![], vec![]));
+}
+
+#[test]
 fn rules_answer_by_themselves() {
     let rules = AskRules { rules: vec![], otherwise: crate::ask::Otherwise::Deny };
     let mut driver = Driver::new(clocks(), rules, Ending::ByItself, vec![], Usage::default());

@@ -292,6 +292,7 @@ impl Host {
         keeper.begin();
         let clocks = options.clocks.unwrap_or_else(|| self.clocks());
         let driver = Driver::new(clocks, options.rules, plan.ends, plan.ignored.clone(), before);
+        let driver = driver.with_stdin(plan.stdin_open);
         let opening = Opening {
             adapter: adapter.clone(),
             turn,

@@ -69,6 +69,7 @@ mod run;
 mod runs;
 mod services;
 mod sessions;
+mod stdin;
 mod summary;
 mod supervisor;
 mod turn;

@@ -1,6 +1,7 @@
 //! A supervised run: the thin loop that moves bytes between the process, the adapter and whoever reads the events.
 //!
-//! Nothing is decided here. Memory is bounded: while events wait to be read, the agent's pipes are not.
+//! Nothing is decided here. Memory is bounded: while events wait to be read, or too much waits for the agent to read it,
+//! the agent's pipes are not.
 
 use crate::ask::Answer;
 use crate::conversation::{Conversation, Origin};
@@ -11,14 +12,14 @@ use crate::info::Level;
 use crate::journal::Journal;
 use crate::recording::Kind;
 use crate::redact::Redactor;
+use crate::stdin::Stdin;
 use crate::supervisor::{Process, Swept};
 use futures_core::Stream;
 use std::collections::VecDeque;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
-use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::process::ChildStdin;
+use tokio::io::{AsyncRead, AsyncReadExt as _};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
@@ -167,35 +168,6 @@ where
     Run { id, events, waiting: VecDeque::new(), control: Controller(control) }
 }
 
-/// The agent's stdin: written by a task of its own, because an agent may take its time to read, or never do.
-struct Stdin(Option<mpsc::UnboundedSender<Vec<u8>>>);
-
-impl Stdin {
-    fn new(pipe: Option<ChildStdin>) -> Stdin {
-        let Some(mut pipe) = pipe else { return Stdin(None) };
-        let (sender, mut receiver) = mpsc::unbounded_channel::<Vec<u8>>();
-        tokio::spawn(async move {
-            while let Some(bytes) = receiver.recv().await {
-                // An agent that closed its stdin says so by what it does next.
-                if pipe.write_all(&bytes).await.is_err() || pipe.flush().await.is_err() {
-                    return;
-                }
-            }
-        });
-        Stdin(Some(sender))
-    }
-
-    fn write(&self, bytes: Vec<u8>) {
-        if let Some(sender) = &self.0 {
-            let _ = sender.send(bytes);
-        }
-    }
-
-    fn close(&mut self) {
-        self.0 = None;
-    }
-}
-
 /// One of the agent's pipes, with what it takes to keep secrets out of it.
 struct Pipe<R> {
     origin: Origin,
@@ -240,7 +212,7 @@ impl Loop {
     async fn run(mut self, events: mpsc::Sender<Vec<Event>>, mut commands: mpsc::UnboundedReceiver<Command>) -> Ended {
         let mut stdout = Pipe::new(Origin::Stdout, self.process.take_stdout(), &self.journal);
         let mut stderr = Pipe::new(Origin::Stderr, self.process.take_stderr(), &self.journal);
-        let mut stdin = Stdin::new(self.process.take_stdin());
+        let mut stdin = Stdin::new(self.process.take_stdin(), self.stdin.len());
         let mut outbox: VecDeque<Vec<Event>> = VecDeque::new();
         let begun = Instant::now();
 
@@ -271,6 +243,8 @@ impl Loop {
                 continue;
             }
             let room = outbox.is_empty();
+            // Output may have to be answered: none is taken in while the agent leaves the answers before it lying.
+            let read = room && (stdin.has_room() || exit.is_some());
             // While nobody reads the events, the pipes are not read either: what is left in them is not to be given up.
             // What the agent left behind does not wait for that.
             let wake = [deadline, drain_until.filter(|_| room || swept.is_none())].into_iter().flatten().min();
@@ -308,11 +282,12 @@ impl Loop {
                     drain_until = Some(Instant::now() + DRAIN);
                     continue;
                 },
-                bytes = stdout.read(), if room && stdout.is_open() => {
+                () = stdin.room(), if room && !read => continue,
+                bytes = stdout.read(), if read && stdout.is_open() => {
                     heard = true;
                     self.output(stdout.origin, &bytes).await
                 },
-                bytes = stderr.read(), if room && stderr.is_open() => {
+                bytes = stderr.read(), if read && stderr.is_open() => {
                     heard = true;
                     self.output(stderr.origin, &bytes).await
                 },
@@ -370,7 +345,8 @@ impl Loop {
         for action in actions {
             match action {
                 Action::Emit(event) => batch.push(self.journal.clean(event)),
-                Action::Write(bytes) => {
+                // What can reach nobody was never sent, and is not recorded as if it had been.
+                Action::Write(bytes) if stdin.is_open() => {
                     self.journal.record_bytes(Kind::Stdin, &bytes);
                     stdin.write(bytes);
                 }
@@ -378,7 +354,7 @@ impl Loop {
                 // A process that is gone already needs no signal.
                 Action::Terminate => drop(self.process.terminate()),
                 Action::Kill => drop(self.process.kill()),
-                Action::Tell(_) => {}
+                Action::Write(_) | Action::Tell(_) => {}
             }
         }
         if !batch.is_empty() {
