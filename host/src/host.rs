@@ -27,12 +27,12 @@ use crate::resolved::{Remembered, Resolved};
 use crate::run::{self, Loop, Run};
 use crate::services::Services;
 use crate::sessions::Sessions;
-use crate::supervisor::{Order, Process, Reaped, SpawnError, SpawnErrorKind};
 use crate::turn::{SessionChoice, Turn};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
+use wharf_supervisor::{Order, Process, Reaped, SpawnError, SpawnErrorKind};
 
 /// How long what an agent left behind may take to end by itself, before it is killed.
 const SWEPT_AFTER: Duration = Duration::from_millis(200);
@@ -205,7 +205,7 @@ impl Host {
         let (turn, binary, plan, _) = self.prepare(adapter, turn, &policy).await?;
         let mut environment: Vec<String> = self.0.environment.for_agent(&policy).into_keys().collect();
         environment.extend(plan.variables.iter().map(|(name, _)| name.clone()));
-        environment.extend([crate::supervisor::MARKER_RUN.to_owned(), crate::supervisor::MARKER_HOST.to_owned()]);
+        environment.extend([wharf_supervisor::MARKER_RUN.to_owned(), wharf_supervisor::MARKER_HOST.to_owned()]);
         environment.sort();
         environment.dedup();
         Ok(Explanation { binary: binary.binary, turn, plan, environment })
@@ -368,7 +368,7 @@ impl Host {
 /// End what is left of runs whose host was killed, and remove the files that they were started with. For a program that
 /// does so before it has a host.
 pub fn reap_orphans(places: &Places) -> Vec<Reaped> {
-    let reaped = crate::supervisor::reap_orphans(&places.data.join("live"));
+    let reaped = wharf_supervisor::reap_orphans(&places.data.join("live"));
     for run in &reaped {
         remove_launch_folders(&run.run);
     }

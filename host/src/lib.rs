@@ -28,7 +28,7 @@
 //!
 //! - a turn is checked ([`Turn`]) and prepared (`prepare`) with what an adapter (`adapter`, `instance`) says, within
 //!   what was granted to it (`grants`, `services`);
-//! - the process is started and supervised (`supervisor`), its output is redacted (`redact`), recorded (`recording`,
+//! - the process is started and supervised (the crate `wharf-supervisor`), its output is redacted (`redact`), recorded (`recording`,
 //!   `journal`) and cut into frames (`frame`);
 //! - the adapter makes effects of the frames (`conversation`, `lift`), and the `driver`, a pure state machine, decides
 //!   what is done about them; `run` is the loop that does it;
@@ -71,7 +71,6 @@ mod services;
 mod sessions;
 mod stdin;
 mod summary;
-mod supervisor;
 mod turn;
 mod usage;
 
@@ -98,5 +97,5 @@ pub use replay::{AdapterRecord, Capture, LaunchRecord, Replayed, Streams, anonym
 pub use run::{Controller, Run};
 pub use runs::{Pruned, RunEntry, RunFolder, RunState, find as find_run, list as list_runs, prune as prune_runs};
 pub use sessions::{DriftRow, SessionEntry, Sessions};
-pub use supervisor::{Reaped, Remnant, Swept, become_subreaper};
 pub use turn::{Approvals, EFFORTS, SessionChoice, ToolRules, Turn, parse_option};
+pub use wharf_supervisor::{Reaped, Remnant, Swept, become_subreaper};

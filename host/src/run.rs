@@ -13,7 +13,6 @@ use crate::journal::Journal;
 use crate::recording::Kind;
 use crate::redact::Redactor;
 use crate::stdin::Stdin;
-use crate::supervisor::{Process, Swept};
 use futures_core::Stream;
 use std::collections::VecDeque;
 use std::pin::Pin;
@@ -22,6 +21,7 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncReadExt as _};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
+use wharf_supervisor::{Process, Swept};
 
 /// How much is read from a pipe at once.
 const READ: usize = 64 << 10;
