@@ -241,20 +241,35 @@ impl Conversation {
                 match instance.respond(&wit_reply(&reply)).await {
                     Ok(effects) => {
                         self.take(effects, journal, &mut more);
-                        if reply == Reply::Cancel {
-                            let wrote =
-                                more.iter().any(|action| matches!(action, Action::Write(_) | Action::CloseStdin));
-                            more.extend(self.driver.handle(Input::CancelDelivered { wrote }, journal.now()));
-                        }
+                        self.delivered(reply, journal, &mut more);
                     }
                     Err(fault) => self.recover(fault, journal, &mut more).await,
                 }
-            } else if reply == Reply::Cancel {
-                more.extend(self.driver.handle(Input::CancelDelivered { wrote: false }, journal.now()));
+            } else {
+                self.delivered(reply, journal, &mut more);
             }
             more.into_iter().rev().for_each(|action| pending.push_front(action));
         }
         settled
+    }
+
+    /// What the adapter made of a reply decides whether it counts as passed on.
+    fn delivered(&mut self, reply: Reply, journal: &mut Journal, actions: &mut Vec<Action>) {
+        let wrote = actions.iter().any(|action| matches!(action, Action::Write(_) | Action::CloseStdin));
+        let input = match reply {
+            Reply::Cancel => Input::CancelDelivered { wrote },
+            Reply::Message(text) => {
+                let explained = actions.iter().any(|action| matches!(action, Action::Emit(Event::Notice { .. })));
+                Input::MessageDelivered { text, wrote, explained }
+            }
+            _ => return,
+        };
+        for action in self.driver.handle(input, journal.now()) {
+            if let Action::Emit(event) = &action {
+                note_event(event, journal);
+            }
+            actions.push(action);
+        }
     }
 
     /// A fresh instance, fed from the recording up to here.

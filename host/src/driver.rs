@@ -90,6 +90,17 @@ pub(crate) enum Input {
     Answer(Answer),
     /// A caller's message.
     Message(String),
+    /// A caller's message that came while the agent leaves too much of what it was told before unread.
+    MessageUnread,
+    /// The adapter was told of a message; whether anything went to the agent, and whether it said why not.
+    MessageDelivered {
+        /// The message.
+        text: String,
+        /// Whether it wrote.
+        wrote: bool,
+        /// Whether it said anything about it.
+        explained: bool,
+    },
     /// A caller wants it stopped; the second time at once.
     Cancel,
     /// The adapter was told to cancel; whether anything went to the agent.
@@ -204,10 +215,18 @@ impl Driver {
             Input::Stalled => self.last_output = now,
             Input::Effects(effects) => effects.into_iter().for_each(|effect| self.effect(effect, now, &mut actions)),
             Input::Answer(answer) => self.answer(answer, "caller", now, &mut actions),
-            Input::Message(text) => {
+            Input::Message(text) if self.stdin_open => {
                 self.last_output = now;
                 actions.push(Action::Tell(Reply::Message(text)));
             }
+            Input::Message(_) if self.facts.declared.is_some() => actions.push(unheard("the turn is over")),
+            Input::Message(_) => actions.push(unheard("the agent's stdin is closed")),
+            Input::MessageUnread => actions.push(unheard("the agent does not read what it was told before")),
+            Input::MessageDelivered { text, wrote: true, .. } => {
+                actions.push(Action::Emit(Event::MessageSent { text }));
+            }
+            Input::MessageDelivered { explained: true, .. } => {}
+            Input::MessageDelivered { .. } => actions.push(unheard("the agent takes none in this turn")),
             Input::Cancel => self.cancel(now, &mut actions),
             Input::CancelDelivered { wrote } => {
                 if !wrote && matches!(self.stop, Stop::Politely { .. }) {
@@ -424,6 +443,11 @@ impl Driver {
     pub(crate) fn needs_parse_error(&self) -> bool {
         self.facts.declared.is_none() && !self.facts.cancelled && self.facts.clock.is_none()
     }
+}
+
+/// A message is never dropped silently.
+fn unheard(why: &str) -> Action {
+    Action::Emit(Event::Notice { level: Level::Warn, text: format!("a message was not passed on: {why}") })
 }
 
 impl Report {

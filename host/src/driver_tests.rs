@@ -166,6 +166,22 @@ fn nothing_is_written_to_a_closed_stdin() {
 }
 
 #[test]
+fn a_message_is_sent_or_told_of() {
+    let say = || Input::Message("hi".into());
+    let delivered = |wrote, explained| Input::MessageDelivered { text: "hi".into(), wrote, explained };
+    let told = |actions: &[Action], why: &str| matches!(actions, [Action::Emit(Event::Notice { text, .. })] if text.ends_with(why));
+    let mut open = driver(Ending::WhenStdinCloses);
+    assert_eq!(open.handle(say(), at(1)), [Action::Tell(Reply::Message("hi".into()))]);
+    assert_eq!(open.handle(delivered(true, false), at(1)), [Action::Emit(Event::MessageSent { text: "hi".into() })]);
+    assert!(told(&open.handle(delivered(false, false), at(1)), "the agent takes none in this turn"));
+    assert_eq!(open.handle(delivered(false, true), at(1)), [], "the adapter has said why");
+    assert!(told(&open.handle(Input::MessageUnread, at(1)), "does not read what it was told before"));
+    open.handle(emit(ended(Outcome::Completed)), at(2));
+    assert!(told(&open.handle(say(), at(2)), "the turn is over"));
+    assert!(told(&driver(Ending::ByItself).with_stdin(false).handle(say(), at(1)), "stdin is closed"));
+}
+
+#[test]
 fn rules_answer_by_themselves() {
     let rules = AskRules { rules: vec![], otherwise: crate::ask::Otherwise::Deny };
     let mut driver = Driver::new(clocks(), rules, Ending::ByItself, vec![], Usage::default());

@@ -77,6 +77,11 @@ pub enum Event {
         /// Who made it: caller, rule, timeout.
         by: String,
     },
+    /// Something more was said to the agent, in the middle of its turn.
+    MessageSent {
+        /// What.
+        text: String,
+    },
     /// Something a person may want to read.
     Notice {
         /// How grave it is.

@@ -59,7 +59,8 @@ impl Controller {
         let _ = self.0.send(Command::Answer(answer));
     }
 
-    /// Say something more to the agent, in the middle of its turn.
+    /// Say something more to the agent, in the middle of its turn ([`Turn::messages`](crate::Turn::messages)). What came
+    /// of it is an event: it was sent, or a notice says why not.
     pub fn send(&self, message: impl Into<String>) {
         let _ = self.0.send(Command::Message(message.into()));
     }
@@ -86,7 +87,8 @@ impl Run {
         self.control.answer(answer);
     }
 
-    /// Say something more to the agent, in the middle of its turn.
+    /// Say something more to the agent, in the middle of its turn ([`Turn::messages`](crate::Turn::messages)). What came
+    /// of it is an event: it was sent, or a notice says why not.
     pub fn send(&self, message: impl Into<String>) {
         self.control.send(message);
     }
@@ -252,7 +254,8 @@ impl Loop {
                 biased;
                 command = commands.recv(), if listening => match command {
                     Some(Command::Answer(answer)) => self.input(Input::Answer(answer)).await,
-                    Some(Command::Message(text)) => self.input(Input::Message(text)).await,
+                    Some(Command::Message(text)) if stdin.has_room() => self.input(Input::Message(text)).await,
+                    Some(Command::Message(_)) => self.input(Input::MessageUnread).await,
                     Some(Command::Cancel) => self.input(Input::Cancel).await,
                     None => {
                         listening = false;

@@ -189,6 +189,12 @@ pub(crate) struct RunOrder {
     /// No text while it is being written, only whole messages
     #[arg(long)]
     pub(crate) no_stream: bool,
+    /// Read messages to the agent from standard input while the turn runs, one a line
+    ///
+    /// With --json each line is an object: {"type":"message","text":…}, {"type":"answer","ask":…,"decision":…} or
+    /// {"type":"cancel"}. The prompt comes as an argument or with --file.
+    #[arg(long)]
+    pub(crate) messages: bool,
     /// Seconds until the first output
     #[arg(long, value_name = "SECONDS")]
     pub(crate) limit_first_output: Option<f64>,
