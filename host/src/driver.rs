@@ -1,12 +1,14 @@
 //! The bookkeeping of a turn: a pure state machine. Inputs and a clock value in, actions out; it does no I/O, reads no
 //! clock and calls no adapter. The loop in `run.rs` carries its actions out, a replay only looks at them.
 
+pub(crate) use crate::action::{Action, Input, Reply};
 use crate::ask::{Answer, AskRules, Decision};
 use crate::event::{Ask, Event, Exit, IgnoredWish, Outcome, Report, Usage};
 use crate::info::Level;
 use crate::lift::Effect;
 use crate::outcome::{Clock, Facts, Verdict, decide};
 use crate::summary::Summary;
+use crate::turn::Turn;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -50,92 +52,6 @@ pub enum Ending {
     WhenStopped,
 }
 
-/// What is said to the adapter.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub(crate) enum Reply {
-    /// The process is up.
-    Start,
-    /// Somebody answered an ask.
-    Answer {
-        /// The ask's id.
-        ask: String,
-        /// The choice's id.
-        choice: Option<String>,
-        /// A text.
-        text: Option<String>,
-        /// The tool's input, changed.
-        input: Option<serde_json::Value>,
-        /// Who answered: caller, rule, timeout.
-        by: String,
-    },
-    /// The user says something more.
-    Message(String),
-    /// A timer ran out.
-    Timer(u32),
-    /// Ask the agent to stop.
-    Cancel,
-}
-
-/// What happens to a turn.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Input {
-    /// The process is up.
-    Started,
-    /// The agent wrote something.
-    Output,
-    /// The adapter wants things to happen.
-    Effects(Vec<Effect>),
-    /// A caller's answer to an ask.
-    Answer(Answer),
-    /// A caller's message.
-    Message(String),
-    /// A caller's message that came while the agent leaves too much of what it was told before unread.
-    MessageUnread,
-    /// The adapter was told of a message; whether anything went to the agent, and whether it said why not.
-    MessageDelivered {
-        /// The message.
-        text: String,
-        /// Whether it wrote.
-        wrote: bool,
-        /// Whether it said anything about it.
-        explained: bool,
-    },
-    /// A caller wants it stopped; the second time at once.
-    Cancel,
-    /// The adapter was told to cancel; whether anything went to the agent.
-    CancelDelivered {
-        /// Whether it did.
-        wrote: bool,
-    },
-    /// The adapter cannot go on.
-    Fault(String),
-    /// Time passed.
-    Tick,
-    /// Whoever reads the events does not keep up: silence is not the agent's then.
-    Stalled,
-    /// All that was there has been taken in: now is the time to answer what rules can answer. Apart from `Effects`, so
-    /// that the order of events does not depend on how the agent's output was cut.
-    Settle,
-}
-
-/// What shall be done.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Action {
-    /// Say this to the orchestrator.
-    Emit(Event),
-    /// Write this to the agent's stdin.
-    Write(Vec<u8>),
-    /// Close the agent's stdin.
-    CloseStdin,
-    /// Say this to the adapter.
-    Tell(Reply),
-    /// Ask the process to end.
-    Terminate,
-    /// End the process.
-    Kill,
-}
-
 /// How far the stopping of a process is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Stop {
@@ -159,6 +75,8 @@ pub(crate) struct Driver {
     ends: Ending,
     /// Whether the agent's stdin can still be written to.
     stdin_open: bool,
+    /// Whether the process is kept for another turn.
+    stays: bool,
     stop: Stop,
     last_output: Duration,
     any_output: bool,
@@ -184,6 +102,7 @@ impl Driver {
             rules,
             ends,
             stdin_open: true,
+            stays: false,
             stop: Stop::Not,
             last_output: Duration::ZERO,
             any_output: false,
@@ -198,6 +117,11 @@ impl Driver {
     /// The same, where the agent's stdin stays open behind its prompt, or does not.
     pub(crate) fn with_stdin(self, stdin_open: bool) -> Driver {
         Driver { stdin_open, ..self }
+    }
+
+    /// The same, where the process is kept for another turn, or is not.
+    pub(crate) fn staying(self, stays: bool) -> Driver {
+        Driver { stays, ..self }
     }
 
     /// Take an input at a time; give what shall be done about it.
@@ -227,6 +151,23 @@ impl Driver {
             }
             Input::MessageDelivered { explained: true, .. } => {}
             Input::MessageDelivered { .. } => actions.push(unheard("the agent takes none in this turn")),
+            Input::NextTurn(turn) => {
+                self.last_output = now;
+                let refused = self.why_no_next_turn(&turn).map(not_begun);
+                actions.push(refused.unwrap_or(Action::Tell(Reply::NextTurn(turn))));
+            }
+            Input::NextTurnDelivered { prompt, wrote: true, .. } => {
+                self.begin_turn();
+                actions.push(Action::Emit(Event::TurnBegun { prompt }));
+            }
+            Input::NextTurnDelivered { explained: true, .. } => {}
+            Input::NextTurnDelivered { .. } => actions.push(not_begun("the agent takes one turn only")),
+            Input::NoNextTurn => {
+                self.stays = false;
+                if self.facts.declared.is_some() {
+                    self.let_end(now, &mut actions);
+                }
+            }
             Input::Cancel => self.cancel(now, &mut actions),
             Input::CancelDelivered { wrote } => {
                 if !wrote && matches!(self.stop, Stop::Politely { .. }) {
@@ -316,6 +257,35 @@ impl Driver {
 
     fn turn_ended(&mut self, now: Duration, actions: &mut Vec<Action>) {
         self.open_asks.clear();
+        if !self.waits_for_next_turn() {
+            self.let_end(now, actions);
+        }
+    }
+
+    /// Whether the agent has nothing to do until a caller says what.
+    fn waits_for_next_turn(&self) -> bool {
+        self.stays && self.stdin_open && self.stop == Stop::Not && self.facts.declared.is_some()
+    }
+
+    fn why_no_next_turn(&self, turn: &Turn) -> Option<&'static str> {
+        [
+            (!self.stdin_open, "the agent's stdin is closed"),
+            (self.stop != Stop::Not, "the agent is being stopped"),
+            (self.facts.declared.is_none(), "the last one has not ended"),
+            (turn.prompt.trim().is_empty(), "the prompt is empty"),
+        ]
+        .into_iter()
+        .find_map(|(holds, why)| holds.then_some(why))
+    }
+
+    /// Another turn has begun: how the one before it ended says nothing about this one.
+    pub(crate) fn begin_turn(&mut self) {
+        self.facts.declared = None;
+        self.facts.unanswered = None;
+        self.summary.next_turn();
+    }
+
+    fn let_end(&mut self, now: Duration, actions: &mut Vec<Action>) {
         match self.ends {
             Ending::WhenStdinCloses => self.close_stdin(actions),
             Ending::WhenStopped if self.stop == Stop::Not => self.terminate(now, actions),
@@ -389,6 +359,7 @@ impl Driver {
         // What a tool or a person takes is not the agent's silence.
         // Once the turn is declared over, a tool that was never said to have ended holds nothing.
         let held = self.facts.declared.is_none() && (self.summary.any_tool_running() || !self.open_asks.is_empty());
+        let held = held || self.waits_for_next_turn();
         let idle =
             self.clocks.idle.filter(|_| self.any_output && !held).map(|limit| (Clock::Idle, self.last_output + limit));
         [total, first, idle].into_iter().flatten().min_by_key(|(_, at)| *at)
@@ -448,6 +419,10 @@ impl Driver {
 /// A message is never dropped silently.
 fn unheard(why: &str) -> Action {
     Action::Emit(Event::Notice { level: Level::Warn, text: format!("a message was not passed on: {why}") })
+}
+
+fn not_begun(why: &str) -> Action {
+    Action::Emit(Event::Notice { level: Level::Warn, text: format!("another turn was not begun: {why}") })
 }
 
 impl Report {

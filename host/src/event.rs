@@ -82,6 +82,11 @@ pub enum Event {
         /// What.
         text: String,
     },
+    /// Another turn has begun in the same process.
+    TurnBegun {
+        /// What the agent is asked.
+        prompt: String,
+    },
     /// Something a person may want to read.
     Notice {
         /// How grave it is.

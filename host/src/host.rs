@@ -75,6 +75,9 @@ pub struct RunOptions {
     pub unrecorded: bool,
     /// The longest frame, instead of the configured one.
     pub frame_limit: Option<usize>,
+    /// Keep the agent's process when its turn has ended, for [`Run::next_turn`], until [`Run::no_next_turn`]. Only where
+    /// its stdin stays open, as with [`Turn::messages`].
+    pub stays: bool,
 }
 
 /// What would be started, without starting it.
@@ -292,7 +295,7 @@ impl Host {
         keeper.begin();
         let clocks = options.clocks.unwrap_or_else(|| self.clocks());
         let driver = Driver::new(clocks, options.rules, plan.ends, plan.ignored.clone(), before);
-        let driver = driver.with_stdin(plan.stdin_open);
+        let driver = driver.with_stdin(plan.stdin_open).staying(options.stays);
         let opening = Opening {
             adapter: adapter.clone(),
             turn,

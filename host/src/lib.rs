@@ -34,6 +34,7 @@
 //!   what is done about them; `run` is the loop that does it;
 //! - at the end one table says how it went (`outcome`), and what is left is kept (`keep`, `sessions`, `receipt`).
 
+mod action;
 mod adapter;
 mod ask;
 mod bindings;
@@ -97,5 +98,5 @@ pub use replay::{AdapterRecord, Capture, LaunchRecord, Replayed, Streams, anonym
 pub use run::{Controller, Run};
 pub use runs::{Pruned, RunEntry, RunFolder, RunState, find as find_run, list as list_runs, prune as prune_runs};
 pub use sessions::{DriftRow, SessionEntry, Sessions};
-pub use turn::{Approvals, EFFORTS, SessionChoice, ToolRules, Turn, parse_option};
+pub use turn::{Approvals, EFFORTS, NextTurn, SessionChoice, ToolRules, Turn, parse_option};
 pub use wharf_supervisor::{Reaped, Remnant, Swept, become_subreaper};

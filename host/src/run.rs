@@ -13,6 +13,7 @@ use crate::journal::Journal;
 use crate::recording::Kind;
 use crate::redact::Redactor;
 use crate::stdin::Stdin;
+use crate::turn::NextTurn;
 use futures_core::Stream;
 use std::collections::VecDeque;
 use std::pin::Pin;
@@ -37,6 +38,8 @@ const DRAIN: Duration = Duration::from_secs(1);
 enum Command {
     Answer(Answer),
     Message(String),
+    NextTurn(NextTurn),
+    NoNextTurn,
     Cancel,
 }
 
@@ -63,6 +66,17 @@ impl Controller {
     /// of it is an event: it was sent, or a notice says why not.
     pub fn send(&self, message: impl Into<String>) {
         let _ = self.0.send(Command::Message(message.into()));
+    }
+
+    /// Begin another turn in the same process ([`RunOptions::stays`](crate::RunOptions::stays)), once the last one has
+    /// ended. What came of it is an event: it has begun, or a notice says why not.
+    pub fn next_turn(&self, turn: NextTurn) {
+        let _ = self.0.send(Command::NextTurn(turn));
+    }
+
+    /// There is no further turn: the agent may end when it is done.
+    pub fn no_next_turn(&self) {
+        let _ = self.0.send(Command::NoNextTurn);
     }
 
     /// Stop: politely the first time, at once the second time.
@@ -93,6 +107,18 @@ impl Run {
         self.control.send(message);
     }
 
+    /// Begin another turn in the same process ([`RunOptions::stays`](crate::RunOptions::stays)), once the last one has
+    /// ended ([`Event::TurnEnd`]). What came of it is an event: it has begun, or a notice says why not. The report at the
+    /// end is of the whole run: outcome and answer are the last turn's, what was used and done is that of all.
+    pub fn next_turn(&self, turn: NextTurn) {
+        self.control.next_turn(turn);
+    }
+
+    /// There is no further turn: the agent may end when it is done.
+    pub fn no_next_turn(&self) {
+        self.control.no_next_turn();
+    }
+
     /// Stop: politely the first time, at once the second time.
     pub fn cancel(&self) {
         self.control.cancel();
@@ -105,6 +131,7 @@ impl Run {
 
     /// Let the rest go by, and give the report.
     pub async fn finish(mut self) -> Result<Report> {
+        self.no_next_turn();
         while let Some(event) = self.next().await {
             if let Event::Report(report) = event {
                 return Ok(*report);
@@ -256,6 +283,11 @@ impl Loop {
                     Some(Command::Answer(answer)) => self.input(Input::Answer(answer)).await,
                     Some(Command::Message(text)) if stdin.has_room() => self.input(Input::Message(text)).await,
                     Some(Command::Message(_)) => self.input(Input::MessageUnread).await,
+                    Some(Command::NextTurn(change)) => {
+                        let turn = self.conversation.changed(change);
+                        self.input(Input::NextTurn(Box::new(turn))).await
+                    }
+                    Some(Command::NoNextTurn) => self.input(Input::NoNextTurn).await,
                     Some(Command::Cancel) => self.input(Input::Cancel).await,
                     None => {
                         listening = false;

@@ -26,6 +26,8 @@ pub(crate) struct Summary {
     declared_answer: Option<String>,
     structured_output: Option<Value>,
     tools: Vec<ReportTool>,
+    /// How many of them are of turns before this one.
+    earlier_tools: usize,
     files: Vec<FileChange>,
     ignored: Vec<IgnoredWish>,
     drift: Drift,
@@ -42,10 +44,21 @@ impl Summary {
             declared_answer: None,
             structured_output: None,
             tools: vec![],
+            earlier_tools: 0,
             files: vec![],
             ignored,
             drift: Drift::default(),
         }
+    }
+
+    /// Another turn begins in the same process. The answer is its own; what was used and done adds up.
+    pub(crate) fn next_turn(&mut self) {
+        self.ledger.next_turn();
+        self.message = None;
+        self.deltas = None;
+        self.declared_answer = None;
+        self.structured_output = None;
+        self.earlier_tools = self.tools.len();
     }
 
     pub(crate) fn note(&mut self, event: &Event) {
@@ -117,7 +130,7 @@ impl Summary {
     }
 
     pub(crate) fn any_tool_running(&self) -> bool {
-        self.tools.iter().any(|tool| !tool.status.is_final())
+        self.tools[self.earlier_tools..].iter().any(|tool| !tool.status.is_final())
     }
 
     pub(crate) fn session_usage(&self) -> Option<Usage> {
@@ -136,7 +149,7 @@ impl Summary {
             structured_output: self.structured_output.clone(),
             session: self.session.clone(),
             model: self.model.clone(),
-            usage: self.ledger.turn(),
+            usage: self.ledger.total(),
             error: verdict.error,
             tools: self.tools.clone(),
             files: self.files.clone(),
@@ -188,6 +201,30 @@ mod tests {
             Event::TextDelta(part("2", None, "b")),
         ];
         assert_eq!(report(&retried).answer.as_deref(), Some("b"));
+    }
+
+    #[test]
+    fn another_turn_has_an_answer_of_its_own_and_adds_to_what_was_done() {
+        let mut summary = Summary::new(vec![], Usage::default());
+        let running = ToolCall {
+            id: "t".into(),
+            parent: None,
+            name: None,
+            title: None,
+            status: ToolStatus::Running,
+            input: None,
+            output: None,
+            exit_code: None,
+        };
+        summary.note(&Event::Message(part("1", None, "first")));
+        summary.note(&Event::Tool(running.clone()));
+        assert!(summary.any_tool_running());
+        summary.next_turn();
+        assert!(!summary.any_tool_running(), "it is of the turn before");
+        summary.note(&Event::Tool(ToolCall { id: "u".into(), ..running }));
+        assert!(summary.any_tool_running());
+        let report = summary.report(Verdict { outcome: Outcome::Completed, detail: None, error: None }, None);
+        assert_eq!((report.answer, report.tools.len()), (None, 2));
     }
 
     #[test]

@@ -55,6 +55,29 @@ pub struct Turn {
     pub options: BTreeMap<String, Value>,
 }
 
+/// Another turn in the process of the first, in its session and its workspace
+/// ([`RunOptions::stays`](crate::RunOptions::stays)).
+///
+/// ```
+/// let turn = wharf::NextTurn { model: Some("echo-loud".into()), ..wharf::NextTurn::new("And louder") };
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NextTurn {
+    /// What the agent is asked.
+    pub prompt: String,
+    /// Another model than the first turn's.
+    pub model: Option<String>,
+    /// Other approvals than the first turn's.
+    pub approvals: Option<Approvals>,
+}
+
+impl NextTurn {
+    /// A turn like the first.
+    pub fn new(prompt: impl Into<String>) -> NextTurn {
+        NextTurn { prompt: prompt.into(), model: None, approvals: None }
+    }
+}
+
 /// Which conversation a turn belongs to.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]

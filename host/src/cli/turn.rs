@@ -175,7 +175,13 @@ pub(crate) fn run_options(order: &RunOrder, host: &Host, terminal: bool) -> Resu
         Some(path) => rules_file(path)?,
         None => AskRules::default(),
     };
-    Ok(RunOptions { clocks: Some(clocks), rules, unrecorded: order.no_record, frame_limit: order.limit_frame })
+    Ok(RunOptions {
+        clocks: Some(clocks),
+        rules,
+        unrecorded: order.no_record,
+        frame_limit: order.limit_frame,
+        stays: false,
+    })
 }
 
 fn rules_file(path: &Path) -> Result<AskRules> {

@@ -19,6 +19,8 @@ pub struct Echo {
     wanted_session: Option<String>,
     /// What is answered where nobody is to be asked.
     decided: Option<bool>,
+    /// Whether stdin stays open.
+    duplex: bool,
 }
 
 /// Whether stdin stays open.
@@ -109,9 +111,9 @@ impl Adapter for Echo {
 
     fn build_prompt(&mut self, turn: &Turn, _binary: &Binary) -> Result<PromptDelivery, Failure> {
         self.decided = (turn.approvals != Approvals::Ask).then_some(turn.approvals == Approvals::AllowAll);
-        Ok(if is_duplex(turn) {
-            let line = Object::new().str("type", "prompt").str("text", &turn.prompt).finish() + "\n";
-            PromptDelivery::StdinOpen(line.into_bytes())
+        self.duplex = is_duplex(turn);
+        Ok(if self.duplex {
+            PromptDelivery::StdinOpen((prompt(turn) + "\n").into_bytes())
         } else {
             PromptDelivery::Stdin(turn.prompt.clone().into_bytes())
         })
@@ -183,6 +185,7 @@ impl Adapter for Echo {
             }
             Reply::Message(text) => out.write_line(Object::new().str("type", "message").str("text", &text).finish()),
             Reply::Cancel => out.write_line(Object::new().str("type", "cancel").finish()),
+            Reply::NextTurn(turn) if self.duplex => out.write_line(prompt(&turn)),
             Reply::Start | Reply::Oversized(_) | Reply::NextTurn(_) | Reply::Timer(_) => {}
         }
     }
@@ -199,6 +202,12 @@ impl Adapter for Echo {
         };
         ModelList::Models(vec![model("echo-1", "Echo", true), model("echo-loud", "Echo, loud", false)])
     }
+}
+
+/// The line that begins a turn. The first one's model is on the command line, too.
+fn prompt(turn: &Turn) -> String {
+    let line = Object::new().str("type", "prompt").str("text", &turn.prompt);
+    line.maybe_str("model", turn.model.as_deref()).finish()
 }
 
 fn ask(id: &str, line: Json<'_>) -> Result<Ask, Malformed> {
