@@ -7,8 +7,9 @@
 use serde_json::Value;
 use std::ffi::OsStr;
 use std::fmt::Write as _;
+use std::io::{BufRead as _, BufReader, Read as _};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Child, ChildStdout, Command, Output, Stdio};
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
@@ -392,6 +393,33 @@ pub(crate) fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
         assert!(begun.elapsed() < PATIENCE, "it never came: {what}");
         std::thread::sleep(Duration::from_millis(5));
     }
+}
+
+/// Starts `wharf run` and waits for an event of a type, which is given with all before it.
+pub(crate) fn started(
+    place: &Place,
+    script: &Script,
+    more: &[&str],
+    until: &str,
+) -> (Child, BufReader<ChildStdout>, String) {
+    let mut child = place.order(script, more).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut reader = BufReader::new(child.stdout.take().unwrap());
+    let mut printed = String::new();
+    while !printed.lines().last().is_some_and(|line| line.contains(&format!("\"type\":\"{until}\""))) {
+        assert!(reader.read_line(&mut printed).unwrap() > 0, "it ended before {until}: {printed}");
+    }
+    (child, reader, printed)
+}
+
+/// Reads the rest, and gives the run as a whole.
+pub(crate) fn ended(mut child: Child, mut reader: BufReader<ChildStdout>, mut printed: String) -> Ran {
+    reader.read_to_string(&mut printed).unwrap();
+    let mut stderr = Vec::new();
+    if let Some(mut talk) = child.stderr.take() {
+        talk.read_to_end(&mut stderr).unwrap();
+    }
+    let status = child.wait().unwrap();
+    Ran::of(&std::process::Output { status, stdout: printed.into_bytes(), stderr })
 }
 
 /// Sends a signal to a process.
