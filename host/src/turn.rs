@@ -61,7 +61,7 @@ pub struct Turn {
 /// ```
 /// let turn = wharf::NextTurn { model: Some("echo-loud".into()), ..wharf::NextTurn::new("And louder") };
 /// ```
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct NextTurn {
     /// What the agent is asked.
     pub prompt: String,

@@ -146,6 +146,30 @@ fn an_agent_that_takes_no_messages_is_known_before_and_each_message_is_told_of()
 }
 
 #[test]
+fn a_program_with_only_the_command_can_have_several_turns_in_one_process() {
+    let place = Place::new();
+    let words = ["run", "--json", "--messages", "--stay", "--approve", "--adapter", "echo", "one two"];
+    let live = Live::start(&mut place.wharf(words));
+    let mut ends = 0;
+    let ran = live.read(|live, event| {
+        if event["type"] == "turn-end" {
+            ends += 1;
+            if ends == 1 {
+                live.write(r#"{"type":"next-turn","prompt":"three","model":"echo-loud"}"#);
+            } else {
+                drop(live.child.stdin.take());
+            }
+        }
+    });
+    ran.expect(0, "completed");
+    assert_eq!((ends, ran.of_type("turn-begun").count(), ran.of_type("session").count()), (2, 1, 2));
+    assert_eq!(ran.report()["answer"], "YOU SAID: THREE");
+    assert_eq!(ran.of_type("session").next().unwrap()["id"], ran.report()["session"]["id"]);
+    place.expect_replay(ran.run());
+    assert_eq!(place.json(&["runs", "--json"]).as_array().unwrap().len(), 1);
+}
+
+#[test]
 fn the_prompt_and_the_messages_cannot_both_be_on_stdin() {
     for prompt in [&[][..], &["-"]] {
         let place = Place::new();

@@ -4,7 +4,7 @@
 use serde::Deserialize;
 use std::io::BufRead as _;
 use tokio::sync::mpsc;
-use wharf::{Answer, Ask, ChoiceKind, Decision};
+use wharf::{Answer, Ask, ChoiceKind, Decision, NextTurn};
 
 /// How many lines are read ahead. Beyond it whoever writes them waits.
 const AHEAD: usize = 16;
@@ -20,6 +20,8 @@ pub(crate) enum Said {
     },
     /// To an ask.
     Answer(Answer),
+    /// Another turn in the same process.
+    NextTurn(NextTurn),
     /// Stop: politely the first time, at once the second time.
     Cancel,
 }
@@ -32,7 +34,8 @@ impl Said {
             format!(
                 "a line of standard input was not understood ({why}): {shown}\n\
                  hint: {{\"type\":\"message\",\"text\":\"…\"}}, \
-                 {{\"type\":\"answer\",\"ask\":\"…\",\"decision\":\"allow\"}} or {{\"type\":\"cancel\"}}"
+                 {{\"type\":\"answer\",\"ask\":\"…\",\"decision\":\"allow\"}}, \
+                 {{\"type\":\"next-turn\",\"prompt\":\"…\"}} or {{\"type\":\"cancel\"}}"
             )
         })
     }
@@ -199,6 +202,15 @@ mod tests {
         for (line, said) in [
             (r#"{"type":"message","text":"a\nb"}"#, Said::Message { text: "a\nb".to_owned() }),
             (r#"{"type":"cancel"}"#, Said::Cancel),
+            (r#"{"type":"next-turn","prompt":"p"}"#, Said::NextTurn(NextTurn::new("p"))),
+            (
+                r#"{"type":"next-turn","prompt":"p","model":"m","approvals":"allow-all"}"#,
+                Said::NextTurn(NextTurn {
+                    model: Some("m".to_owned()),
+                    approvals: Some(wharf::Approvals::AllowAll),
+                    ..NextTurn::new("p")
+                }),
+            ),
             (r#"{"type":"answer","ask":"a","decision":"deny"}"#, Said::Answer(Answer::new("a", Decision::Deny))),
             (
                 r#"{"type":"answer","ask":"a","decision":{"choice":"x"},"text":"t"}"#,

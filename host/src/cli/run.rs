@@ -137,6 +137,8 @@ async fn watch(
                     }
                 } else if let Some(line) = line {
                     pass_on(&line, order, &controller, shell);
+                } else {
+                    controller.no_next_turn();
                 }
             }
             () = stops.next() => {
@@ -187,6 +189,7 @@ fn pass_on(line: &str, order: &RunOrder, controller: &Controller, shell: &Shell)
     match Said::read(line) {
         Ok(Said::Message { text }) => controller.send(text),
         Ok(Said::Answer(answer)) => controller.answer(answer),
+        Ok(Said::NextTurn(turn)) => controller.next_turn(turn),
         Ok(Said::Cancel) => controller.cancel(),
         Err(why) => shell.warn(why),
     }

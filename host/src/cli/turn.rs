@@ -180,7 +180,7 @@ pub(crate) fn run_options(order: &RunOrder, host: &Host, terminal: bool) -> Resu
         rules,
         unrecorded: order.no_record,
         frame_limit: order.limit_frame,
-        stays: false,
+        stays: order.stay,
     })
 }
 

@@ -202,7 +202,11 @@ impl<'a> Stage<'a> {
 impl Running {
     /// Say something more to the agent.
     pub(crate) fn say(&mut self, text: &str) -> Result<(), String> {
-        let line = serde_json::json!({ "type": "message", "text": text });
+        self.write(&serde_json::json!({ "type": "message", "text": text }))
+    }
+
+    /// One of the lines that `--messages --json` takes.
+    pub(crate) fn write(&mut self, line: &serde_json::Value) -> Result<(), String> {
         let stdin = self.child.stdin.as_mut().ok_or("its stdin is not piped")?;
         writeln!(stdin, "{line}").map_err(|why| format!("nobody reads the message: {why}"))
     }

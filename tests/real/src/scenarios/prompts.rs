@@ -58,3 +58,24 @@ pub(super) fn in_mid_turn(stage: &Stage<'_>) -> Verdict {
     ran.expect(model.was_told("Mind the gap."), "the model was not told")?;
     Ok(())
 }
+
+/// What the first turn was about must still be known in the second.
+pub(super) fn second(stage: &Stage<'_>) -> Verdict {
+    if stage.agent.is_copilot() && stage.agent.is_old() {
+        return not_offered("its protocol for several turns knows nothing of keys and their models");
+    }
+    let model = stage.model(vec![Step::text("One it is."), Step::text("Two it is.")])?;
+    let protocol = if stage.agent.is_copilot() { vec!["--option", "transport=acp"] } else { vec![] };
+    let words = [stage.agent.approve(), protocol, vec!["--messages", "--stay", "Say one."]].concat();
+    let mut running = stage.start(&model.url(), Login::Key, &words)?;
+    running.wait_for_event("turn-end")?;
+    running.write(&serde_json::json!({ "type": "next-turn", "prompt": "Say two." }))?;
+    drop(running.child.stdin.take());
+    let ran = stage.end(running, &model.url())?;
+    ran.answers("Two it is.")?;
+    ran.expect(ran.events("turn-begun").count() == 1, "no second turn began")?;
+    ran.expect(ran.events("turn-end").count() == 2, "not both turns ended")?;
+    let told = ["Say one.", "One it is.", "Say two."].iter().all(|words| model.was_told(words));
+    ran.expect(told, "the second turn does not know of the first")?;
+    Ok(())
+}
