@@ -47,7 +47,8 @@ impl Decision {
             Decision::Choice(id) => {
                 return ask.choices.iter().find(|choice| choice.id == *id).map(|choice| choice.id.clone());
             }
-            Decision::Allow => &[ChoiceKind::AllowOnce, ChoiceKind::AllowAlways],
+            // Never more than was granted.
+            Decision::Allow => &[ChoiceKind::AllowOnce],
             Decision::AllowAlways => &[ChoiceKind::AllowAlways, ChoiceKind::AllowOnce],
             Decision::Deny => &[ChoiceKind::RejectOnce, ChoiceKind::RejectAlways, ChoiceKind::RejectAndStop],
             Decision::DenyAndStop => &[ChoiceKind::RejectAndStop, ChoiceKind::RejectOnce, ChoiceKind::RejectAlways],
@@ -171,9 +172,10 @@ mod tests {
     }
 
     #[test]
-    fn a_yes_is_never_made_of_a_no() {
-        let ask = ask("Bash", &[("no", ChoiceKind::RejectOnce)]);
-        assert_eq!(Decision::Allow.choose(&ask), None);
+    fn a_yes_is_never_made_of_a_no_or_of_a_yes_for_always() {
+        for kind in [ChoiceKind::RejectOnce, ChoiceKind::AllowAlways] {
+            assert_eq!(Decision::Allow.choose(&ask("Bash", &[("it", kind)])), None, "{kind:?}");
+        }
     }
 
     #[test]

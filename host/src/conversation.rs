@@ -18,7 +18,7 @@ use crate::lift::Effect;
 use crate::recording::{Kind, RecordingReader};
 use crate::replay::NoteRecord;
 use crate::services::Services;
-use crate::turn::Turn;
+use crate::turn::{NextTurn, Turn};
 use std::collections::VecDeque;
 use std::path::Path;
 
@@ -106,6 +106,17 @@ impl Conversation {
 
     pub(crate) fn driver(&mut self) -> &mut Driver {
         &mut self.driver
+    }
+
+    /// The turn that the process was started for, with a caller's changes.
+    pub(crate) fn changed(&self, change: NextTurn) -> Turn {
+        let turn = &self.opening.turn;
+        Turn {
+            prompt: change.prompt,
+            model: change.model.or_else(|| turn.model.clone()),
+            approvals: change.approvals.unwrap_or(turn.approvals),
+            ..turn.clone()
+        }
     }
 
     /// The agent wrote something, from which secrets are gone.
@@ -240,21 +251,41 @@ impl Conversation {
             if let Some(instance) = &mut self.instance {
                 match instance.respond(&wit_reply(&reply)).await {
                     Ok(effects) => {
-                        let wrote =
-                            effects.iter().any(|effect| matches!(effect, Effect::Write(_) | Effect::CloseStdin));
                         self.take(effects, journal, &mut more);
-                        if reply == Reply::Cancel {
-                            more.extend(self.driver.handle(Input::CancelDelivered { wrote }, journal.now()));
-                        }
+                        self.delivered(reply, journal, &mut more);
                     }
                     Err(fault) => self.recover(fault, journal, &mut more).await,
                 }
-            } else if reply == Reply::Cancel {
-                more.extend(self.driver.handle(Input::CancelDelivered { wrote: false }, journal.now()));
+            } else {
+                self.delivered(reply, journal, &mut more);
             }
             more.into_iter().rev().for_each(|action| pending.push_front(action));
         }
         settled
+    }
+
+    /// What the adapter made of a reply decides whether it counts as passed on.
+    fn delivered(&mut self, reply: Reply, journal: &mut Journal, actions: &mut Vec<Action>) {
+        let wrote = actions.iter().any(|action| matches!(action, Action::Write(_) | Action::CloseStdin));
+        let input = match reply {
+            Reply::Cancel => Input::CancelDelivered { wrote },
+            Reply::Message(text) => {
+                let explained = actions.iter().any(|action| matches!(action, Action::Emit(Event::Notice { .. })));
+                Input::MessageDelivered { text, wrote, explained }
+            }
+            Reply::NextTurn(turn) => {
+                let explains = |event: &Event| matches!(event, Event::Notice { .. } | Event::TurnEnd { .. });
+                let explained = actions.iter().any(|action| matches!(action, Action::Emit(event) if explains(event)));
+                Input::NextTurnDelivered { prompt: turn.prompt, wrote, explained }
+            }
+            Reply::Start | Reply::Answer { .. } | Reply::Timer(_) => return,
+        };
+        for action in self.driver.handle(input, journal.now()) {
+            if let Action::Emit(event) = &action {
+                note_event(event, journal);
+            }
+            actions.push(action);
+        }
     }
 
     /// A fresh instance, fed from the recording up to here.
@@ -371,6 +402,7 @@ fn wit_reply(reply: &Reply) -> types::Reply {
             input: input.as_ref().map(serde_json::Value::to_string),
         }),
         Reply::Message(text) => types::Reply::Message(text.clone()),
+        Reply::NextTurn(turn) => types::Reply::NextTurn((&**turn).into()),
         Reply::Timer(number) => types::Reply::Timer(*number),
         Reply::Cancel => types::Reply::Cancel,
     }

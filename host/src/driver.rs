@@ -1,12 +1,14 @@
 //! The bookkeeping of a turn: a pure state machine. Inputs and a clock value in, actions out; it does no I/O, reads no
 //! clock and calls no adapter. The loop in `run.rs` carries its actions out, a replay only looks at them.
 
+pub(crate) use crate::action::{Action, Input, Reply};
 use crate::ask::{Answer, AskRules, Decision};
 use crate::event::{Ask, Event, Exit, IgnoredWish, Outcome, Report, Usage};
 use crate::info::Level;
 use crate::lift::Effect;
 use crate::outcome::{Clock, Facts, Verdict, decide};
 use crate::summary::Summary;
+use crate::turn::Turn;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -50,81 +52,6 @@ pub enum Ending {
     WhenStopped,
 }
 
-/// What is said to the adapter.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub(crate) enum Reply {
-    /// The process is up.
-    Start,
-    /// Somebody answered an ask.
-    Answer {
-        /// The ask's id.
-        ask: String,
-        /// The choice's id.
-        choice: Option<String>,
-        /// A text.
-        text: Option<String>,
-        /// The tool's input, changed.
-        input: Option<serde_json::Value>,
-        /// Who answered: caller, rule, timeout.
-        by: String,
-    },
-    /// The user says something more.
-    Message(String),
-    /// A timer ran out.
-    Timer(u32),
-    /// Ask the agent to stop.
-    Cancel,
-}
-
-/// What happens to a turn.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Input {
-    /// The process is up.
-    Started,
-    /// The agent wrote something.
-    Output,
-    /// The adapter wants things to happen.
-    Effects(Vec<Effect>),
-    /// A caller's answer to an ask.
-    Answer(Answer),
-    /// A caller's message.
-    Message(String),
-    /// A caller wants it stopped; the second time at once.
-    Cancel,
-    /// The adapter was told to cancel; whether it wrote anything to the agent.
-    CancelDelivered {
-        /// Whether it did.
-        wrote: bool,
-    },
-    /// The adapter cannot go on.
-    Fault(String),
-    /// Time passed.
-    Tick,
-    /// Whoever reads the events does not keep up: silence is not the agent's then.
-    Stalled,
-    /// All that was there has been taken in: now is the time to answer what rules can answer. Apart from `Effects`, so
-    /// that the order of events does not depend on how the agent's output was cut.
-    Settle,
-}
-
-/// What shall be done.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Action {
-    /// Say this to the orchestrator.
-    Emit(Event),
-    /// Write this to the agent's stdin.
-    Write(Vec<u8>),
-    /// Close the agent's stdin.
-    CloseStdin,
-    /// Say this to the adapter.
-    Tell(Reply),
-    /// Ask the process to end.
-    Terminate,
-    /// End the process.
-    Kill,
-}
-
 /// How far the stopping of a process is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Stop {
@@ -146,6 +73,10 @@ pub(crate) struct Driver {
     clocks: Clocks,
     rules: AskRules,
     ends: Ending,
+    /// Whether the agent's stdin can still be written to.
+    stdin_open: bool,
+    /// Whether the process is kept for another turn.
+    stays: bool,
     stop: Stop,
     last_output: Duration,
     any_output: bool,
@@ -170,6 +101,8 @@ impl Driver {
             clocks,
             rules,
             ends,
+            stdin_open: true,
+            stays: false,
             stop: Stop::Not,
             last_output: Duration::ZERO,
             any_output: false,
@@ -179,6 +112,16 @@ impl Driver {
             facts: Facts::default(),
             summary: Summary::new(ignored, before),
         }
+    }
+
+    /// The same, where the agent's stdin stays open behind its prompt, or does not.
+    pub(crate) fn with_stdin(self, stdin_open: bool) -> Driver {
+        Driver { stdin_open, ..self }
+    }
+
+    /// The same, where the process is kept for another turn, or is not.
+    pub(crate) fn staying(self, stays: bool) -> Driver {
+        Driver { stays, ..self }
     }
 
     /// Take an input at a time; give what shall be done about it.
@@ -196,9 +139,34 @@ impl Driver {
             Input::Stalled => self.last_output = now,
             Input::Effects(effects) => effects.into_iter().for_each(|effect| self.effect(effect, now, &mut actions)),
             Input::Answer(answer) => self.answer(answer, "caller", now, &mut actions),
-            Input::Message(text) => {
+            Input::Message(text) if self.stdin_open => {
                 self.last_output = now;
                 actions.push(Action::Tell(Reply::Message(text)));
+            }
+            Input::Message(_) if self.facts.declared.is_some() => actions.push(unheard("the turn is over")),
+            Input::Message(_) => actions.push(unheard("the agent's stdin is closed")),
+            Input::MessageUnread => actions.push(unheard("the agent does not read what it was told before")),
+            Input::MessageDelivered { text, wrote: true, .. } => {
+                actions.push(Action::Emit(Event::MessageSent { text }));
+            }
+            Input::MessageDelivered { explained: true, .. } => {}
+            Input::MessageDelivered { .. } => actions.push(unheard("the agent takes none in this turn")),
+            Input::NextTurn(turn) => {
+                self.last_output = now;
+                let refused = self.why_no_next_turn(&turn).map(not_begun);
+                actions.push(refused.unwrap_or(Action::Tell(Reply::NextTurn(turn))));
+            }
+            Input::NextTurnDelivered { prompt, wrote: true, .. } => {
+                self.begin_turn();
+                actions.push(Action::Emit(Event::TurnBegun { prompt }));
+            }
+            Input::NextTurnDelivered { explained: true, .. } => {}
+            Input::NextTurnDelivered { .. } => actions.push(not_begun("the agent takes one turn only")),
+            Input::NoNextTurn => {
+                self.stays = false;
+                if self.facts.declared.is_some() {
+                    self.let_end(now, &mut actions);
+                }
             }
             Input::Cancel => self.cancel(now, &mut actions),
             Input::CancelDelivered { wrote } => {
@@ -228,8 +196,10 @@ impl Driver {
     fn effect(&mut self, effect: Effect, now: Duration, actions: &mut Vec<Action>) {
         match effect {
             Effect::Emit(event) => self.event(event, now, actions),
-            Effect::Write(bytes) => actions.push(Action::Write(bytes)),
-            Effect::CloseStdin => actions.push(Action::CloseStdin),
+            // What can reach nobody is not written, so that it counts neither as sent nor as a polite word.
+            Effect::Write(bytes) if self.stdin_open => actions.push(Action::Write(bytes)),
+            Effect::Write(_) => {}
+            Effect::CloseStdin => self.close_stdin(actions),
             Effect::SetTimer { number, milliseconds } => {
                 self.timers.insert(number, now + Duration::from_millis(u64::from(milliseconds)));
             }
@@ -287,10 +257,45 @@ impl Driver {
 
     fn turn_ended(&mut self, now: Duration, actions: &mut Vec<Action>) {
         self.open_asks.clear();
+        if !self.waits_for_next_turn() {
+            self.let_end(now, actions);
+        }
+    }
+
+    /// Whether the agent has nothing to do until a caller says what.
+    fn waits_for_next_turn(&self) -> bool {
+        self.stays && self.stdin_open && self.stop == Stop::Not && self.facts.declared.is_some()
+    }
+
+    fn why_no_next_turn(&self, turn: &Turn) -> Option<&'static str> {
+        [
+            (!self.stdin_open, "the agent's stdin is closed"),
+            (self.stop != Stop::Not, "the agent is being stopped"),
+            (self.facts.declared.is_none(), "the last one has not ended"),
+            (turn.prompt.trim().is_empty(), "the prompt is empty"),
+        ]
+        .into_iter()
+        .find_map(|(holds, why)| holds.then_some(why))
+    }
+
+    /// Another turn has begun: how the one before it ended says nothing about this one.
+    pub(crate) fn begin_turn(&mut self) {
+        self.facts.declared = None;
+        self.facts.unanswered = None;
+        self.summary.next_turn();
+    }
+
+    fn let_end(&mut self, now: Duration, actions: &mut Vec<Action>) {
         match self.ends {
-            Ending::WhenStdinCloses => actions.push(Action::CloseStdin),
+            Ending::WhenStdinCloses => self.close_stdin(actions),
             Ending::WhenStopped if self.stop == Stop::Not => self.terminate(now, actions),
             Ending::ByItself | Ending::WhenStopped => {}
+        }
+    }
+
+    fn close_stdin(&mut self, actions: &mut Vec<Action>) {
+        if std::mem::take(&mut self.stdin_open) {
+            actions.push(Action::CloseStdin);
         }
     }
 
@@ -354,6 +359,7 @@ impl Driver {
         // What a tool or a person takes is not the agent's silence.
         // Once the turn is declared over, a tool that was never said to have ended holds nothing.
         let held = self.facts.declared.is_none() && (self.summary.any_tool_running() || !self.open_asks.is_empty());
+        let held = held || self.waits_for_next_turn();
         let idle =
             self.clocks.idle.filter(|_| self.any_output && !held).map(|limit| (Clock::Idle, self.last_output + limit));
         [total, first, idle].into_iter().flatten().min_by_key(|(_, at)| *at)
@@ -408,6 +414,15 @@ impl Driver {
     pub(crate) fn needs_parse_error(&self) -> bool {
         self.facts.declared.is_none() && !self.facts.cancelled && self.facts.clock.is_none()
     }
+}
+
+/// A message is never dropped silently.
+fn unheard(why: &str) -> Action {
+    Action::Emit(Event::Notice { level: Level::Warn, text: format!("a message was not passed on: {why}") })
+}
+
+fn not_begun(why: &str) -> Action {
+    Action::Emit(Event::Notice { level: Level::Warn, text: format!("another turn was not begun: {why}") })
 }
 
 impl Report {

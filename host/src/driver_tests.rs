@@ -153,6 +153,87 @@ fn answers_go_to_open_asks_only_and_edits_only_with_a_yes() {
 }
 
 #[test]
+fn nothing_is_written_to_a_closed_stdin() {
+    let write = || Input::Effects(vec![Effect::Write(b"x".to_vec())]);
+    let close = || Input::Effects(vec![Effect::CloseStdin]);
+    let mut open = driver(Ending::WhenStdinCloses);
+    assert_eq!(open.handle(write(), at(1)), [Action::Write(b"x".to_vec())]);
+    assert_eq!(open.handle(close(), at(1)), [Action::CloseStdin]);
+    assert_eq!((open.handle(write(), at(1)), open.handle(close(), at(1))), (vec![], vec![]));
+    assert_eq!(open.handle(emit(ended(Outcome::Completed)), at(2)).len(), 1, "it is closed already");
+    let mut closed = driver(Ending::ByItself).with_stdin(false);
+    assert_eq!((closed.handle(write(), at(1)), closed.handle(close(), at(1))), (vec![], vec![]));
+}
+
+#[test]
+fn a_message_is_sent_or_told_of() {
+    let say = || Input::Message("hi".into());
+    let delivered = |wrote, explained| Input::MessageDelivered { text: "hi".into(), wrote, explained };
+    let told = |actions: &[Action], why: &str| matches!(actions, [Action::Emit(Event::Notice { text, .. })] if text.ends_with(why));
+    let mut open = driver(Ending::WhenStdinCloses);
+    assert_eq!(open.handle(say(), at(1)), [Action::Tell(Reply::Message("hi".into()))]);
+    assert_eq!(open.handle(delivered(true, false), at(1)), [Action::Emit(Event::MessageSent { text: "hi".into() })]);
+    assert!(told(&open.handle(delivered(false, false), at(1)), "the agent takes none in this turn"));
+    assert_eq!(open.handle(delivered(false, true), at(1)), [], "the adapter has said why");
+    assert!(told(&open.handle(Input::MessageUnread, at(1)), "does not read what it was told before"));
+    open.handle(emit(ended(Outcome::Completed)), at(2));
+    assert!(told(&open.handle(say(), at(2)), "the turn is over"));
+    assert!(told(&driver(Ending::ByItself).with_stdin(false).handle(say(), at(1)), "stdin is closed"));
+}
+
+fn next(prompt: &str) -> Input {
+    Input::NextTurn(Box::new(Turn::new(prompt)))
+}
+
+#[test]
+fn a_process_that_stays_takes_another_turn_and_ends_when_there_is_none() {
+    let delivered = || Input::NextTurnDelivered { prompt: "more".into(), wrote: true, explained: false };
+    let mut driver = driver(Ending::WhenStdinCloses).staying(true);
+    driver.handle(Input::Output, at(1));
+    driver.handle(emit(ask("a")), at(1));
+    driver.handle(Input::Tick, at(31));
+    assert_eq!(driver.handle(emit(ended(Outcome::Completed)), at(32)).len(), 1, "stdin stays open");
+    assert_eq!(driver.deadline(), Some(at(100)), "it is not the agent who is silent");
+    assert!(
+        matches!(&driver.handle(next("more"), at(60))[..], [Action::Tell(Reply::NextTurn(turn))] if turn.prompt == "more")
+    );
+    assert_eq!(driver.handle(delivered(), at(60)), [Action::Emit(Event::TurnBegun { prompt: "more".into() })]);
+    assert_eq!(driver.deadline(), Some(at(80)), "now the agent is awaited again");
+    assert_eq!(driver.handle(Input::NoNextTurn, at(61)), [], "the turn goes on");
+    let last = driver.handle(emit(ended(Outcome::Refused)), at(62));
+    assert_eq!(last[1..], [Action::CloseStdin]);
+    assert_eq!(outcome(&mut driver).0, Outcome::Refused, "the ask of the first turn is forgotten");
+}
+
+#[test]
+fn a_turn_that_ended_before_there_was_no_other_lets_the_process_end() {
+    for (ends, action) in [(Ending::WhenStdinCloses, Action::CloseStdin), (Ending::WhenStopped, Action::Terminate)] {
+        let mut driver = driver(ends).staying(true);
+        assert_eq!(driver.handle(emit(ended(Outcome::Completed)), at(1)).len(), 1);
+        assert_eq!(driver.handle(Input::NoNextTurn, at(2)), [action]);
+    }
+}
+
+#[test]
+fn a_turn_that_cannot_begin_is_told_of() {
+    let told = |actions: &[Action], why: &str| {
+        assert!(matches!(actions, [Action::Emit(Event::Notice { text, .. })] if text.ends_with(why)), "{actions:?}");
+    };
+    let mut busy = driver(Ending::WhenStdinCloses).staying(true);
+    told(&busy.handle(next("more"), at(1)), "the last one has not ended");
+    busy.handle(emit(ended(Outcome::Completed)), at(2));
+    told(&busy.handle(next(" "), at(2)), "the prompt is empty");
+    let one_only = Input::NextTurnDelivered { prompt: "more".into(), wrote: false, explained: false };
+    told(&busy.handle(one_only, at(2)), "one turn only");
+    assert_eq!(outcome(&mut busy).0, Outcome::Completed, "the last turn's end still counts");
+    busy.handle(Input::Cancel, at(3));
+    told(&busy.handle(next("more"), at(3)), "being stopped");
+    let mut gone = driver(Ending::WhenStdinCloses);
+    gone.handle(emit(ended(Outcome::Completed)), at(1));
+    told(&gone.handle(next("more"), at(2)), "stdin is closed");
+}
+
+#[test]
 fn rules_answer_by_themselves() {
     let rules = AskRules { rules: vec![], otherwise: crate::ask::Otherwise::Deny };
     let mut driver = Driver::new(clocks(), rules, Ending::ByItself, vec![], Usage::default());
@@ -207,6 +288,20 @@ fn any_input() -> impl Strategy<Value = Input> {
         any::<bool>().prop_map(|wrote| Input::CancelDelivered { wrote }),
         Just(Input::Fault("trap".into())),
         Just(Input::Message("more".into())),
+        Just(Input::MessageUnread),
+        (any::<bool>(), any::<bool>()).prop_map(|(wrote, explained)| Input::MessageDelivered {
+            text: "more".into(),
+            wrote,
+            explained
+        }),
+        Just(next("more")),
+        (any::<bool>(), any::<bool>()).prop_map(|(wrote, explained)| Input::NextTurnDelivered {
+            prompt: "more".into(),
+            wrote,
+            explained
+        }),
+        Just(Input::NoNextTurn),
+        Just(Input::Effects(vec![Effect::CloseStdin])),
         (0u32..3, 0u32..5000)
             .prop_map(|(number, milliseconds)| { Input::Effects(vec![Effect::SetTimer { number, milliseconds }]) }),
         Just(Input::Settle),
@@ -218,8 +313,12 @@ proptest! {
     /// Whatever came before, an agent that says nothing more is killed: there is always a deadline until then, and
     /// following the deadlines gets there in a bounded number of steps.
     #[test]
-    fn the_driver_never_waits_for_ever(inputs in prop::collection::vec((any_input(), 0u64..10_000), 0..60)) {
-        let mut driver = driver(Ending::ByItself);
+    fn the_driver_never_waits_for_ever(
+        stays in any::<bool>(),
+        inputs in prop::collection::vec((any_input(), 0u64..10_000), 0..60),
+    ) {
+        // One that stays waits for its caller, but not longer than the total clock lets it.
+        let mut driver = driver(Ending::ByItself).staying(stays);
         let mut now = Duration::ZERO;
         let mut killed = false;
         for (input, step) in inputs {

@@ -77,6 +77,16 @@ pub enum Event {
         /// Who made it: caller, rule, timeout.
         by: String,
     },
+    /// Something more was said to the agent, in the middle of its turn.
+    MessageSent {
+        /// What.
+        text: String,
+    },
+    /// Another turn has begun in the same process.
+    TurnBegun {
+        /// What the agent is asked.
+        prompt: String,
+    },
     /// Something a person may want to read.
     Notice {
         /// How grave it is.

@@ -27,12 +27,12 @@ use crate::resolved::{Remembered, Resolved};
 use crate::run::{self, Loop, Run};
 use crate::services::Services;
 use crate::sessions::Sessions;
-use crate::supervisor::{Order, Process, Reaped, SpawnError, SpawnErrorKind};
 use crate::turn::{SessionChoice, Turn};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
+use wharf_supervisor::{Order, Process, Reaped, SpawnError, SpawnErrorKind};
 
 /// How long what an agent left behind may take to end by itself, before it is killed.
 const SWEPT_AFTER: Duration = Duration::from_millis(200);
@@ -75,6 +75,9 @@ pub struct RunOptions {
     pub unrecorded: bool,
     /// The longest frame, instead of the configured one.
     pub frame_limit: Option<usize>,
+    /// Keep the agent's process when its turn has ended, for [`Run::next_turn`], until [`Run::no_next_turn`]. Only where
+    /// its stdin stays open, as with [`Turn::messages`].
+    pub stays: bool,
 }
 
 /// What would be started, without starting it.
@@ -205,7 +208,7 @@ impl Host {
         let (turn, binary, plan, _) = self.prepare(adapter, turn, &policy).await?;
         let mut environment: Vec<String> = self.0.environment.for_agent(&policy).into_keys().collect();
         environment.extend(plan.variables.iter().map(|(name, _)| name.clone()));
-        environment.extend([crate::supervisor::MARKER_RUN.to_owned(), crate::supervisor::MARKER_HOST.to_owned()]);
+        environment.extend([wharf_supervisor::MARKER_RUN.to_owned(), wharf_supervisor::MARKER_HOST.to_owned()]);
         environment.sort();
         environment.dedup();
         Ok(Explanation { binary: binary.binary, turn, plan, environment })
@@ -292,6 +295,7 @@ impl Host {
         keeper.begin();
         let clocks = options.clocks.unwrap_or_else(|| self.clocks());
         let driver = Driver::new(clocks, options.rules, plan.ends, plan.ignored.clone(), before);
+        let driver = driver.with_stdin(plan.stdin_open).staying(options.stays);
         let opening = Opening {
             adapter: adapter.clone(),
             turn,
@@ -367,7 +371,7 @@ impl Host {
 /// End what is left of runs whose host was killed, and remove the files that they were started with. For a program that
 /// does so before it has a host.
 pub fn reap_orphans(places: &Places) -> Vec<Reaped> {
-    let reaped = crate::supervisor::reap_orphans(&places.data.join("live"));
+    let reaped = wharf_supervisor::reap_orphans(&places.data.join("live"));
     for run in &reaped {
         remove_launch_folders(&run.run);
     }

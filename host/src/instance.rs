@@ -34,7 +34,9 @@ pub(crate) struct State {
 
 /// The fences around a guest's memory and tables, which remember what was refused.
 struct Fences {
+    /// Of all memories together.
     memory: usize,
+    used: usize,
     refused: Option<String>,
 }
 
@@ -42,12 +44,15 @@ struct Fences {
 const TABLE: usize = 100_000;
 
 impl ResourceLimiter for Fences {
-    fn memory_growing(&mut self, _now: usize, wanted: usize, _most: Option<usize>) -> wasmtime::Result<bool> {
-        if wanted > self.memory {
-            self.refused =
-                Some(format!("it wanted {wanted} bytes of memory, and {} are the most it gets", self.memory));
+    fn memory_growing(&mut self, now: usize, wanted: usize, _most: Option<usize>) -> wasmtime::Result<bool> {
+        let used = (self.used - now).saturating_add(wanted);
+        let fits = used <= self.memory;
+        if fits {
+            self.used = used;
+        } else {
+            self.refused = Some(format!("it wanted {used} bytes of memory, and {} are the most it gets", self.memory));
         }
-        Ok(wanted <= self.memory)
+        Ok(fits)
     }
     fn table_growing(&mut self, _now: usize, wanted: usize, _most: Option<usize>) -> wasmtime::Result<bool> {
         if wanted > TABLE {
@@ -161,7 +166,7 @@ impl Instance {
         let state = State {
             wasi,
             table: ResourceTable::new(),
-            limits: Fences { memory: engine.limits.memory, refused: None },
+            limits: Fences { memory: engine.limits.memory, used: 0, refused: None },
             stderr,
             ticks: 0,
             services,
@@ -304,4 +309,19 @@ fn fault(store: &mut Store<State>, call: &'static str, why: &wasmtime::Error) ->
 /// The innermost cause, which is ours where a host function refused.
 fn last_cause(why: &wasmtime::Error) -> String {
     why.chain().last().map_or_else(|| first_line(why), std::string::ToString::to_string)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn many_memories_get_no_more_than_one_would() {
+        let mut fences = Fences { memory: 100, used: 0, refused: None };
+        let grow = |fences: &mut Fences, now, wanted| fences.memory_growing(now, wanted, None).expect("an answer");
+        assert!(grow(&mut fences, 0, 40) && grow(&mut fences, 0, 30));
+        assert!(grow(&mut fences, 40, 70), "100 in all");
+        assert!(!grow(&mut fences, 30, 31) && !grow(&mut fences, 0, usize::MAX));
+        assert!(fences.refused.is_some_and(|why| why.contains("100 are the most")));
+    }
 }

@@ -28,12 +28,13 @@
 //!
 //! - a turn is checked ([`Turn`]) and prepared (`prepare`) with what an adapter (`adapter`, `instance`) says, within
 //!   what was granted to it (`grants`, `services`);
-//! - the process is started and supervised (`supervisor`), its output is redacted (`redact`), recorded (`recording`,
+//! - the process is started and supervised (the crate `wharf-supervisor`), its output is redacted (`redact`), recorded (`recording`,
 //!   `journal`) and cut into frames (`frame`);
 //! - the adapter makes effects of the frames (`conversation`, `lift`), and the `driver`, a pure state machine, decides
 //!   what is done about them; `run` is the loop that does it;
 //! - at the end one table says how it went (`outcome`), and what is left is kept (`keep`, `sessions`, `receipt`).
 
+mod action;
 mod adapter;
 mod ask;
 mod bindings;
@@ -70,8 +71,8 @@ mod run;
 mod runs;
 mod services;
 mod sessions;
+mod stdin;
 mod summary;
-mod supervisor;
 mod turn;
 mod usage;
 
@@ -98,5 +99,5 @@ pub use replay::{AdapterRecord, Capture, LaunchRecord, Replayed, Streams, anonym
 pub use run::{Batch, Controller, Run};
 pub use runs::{Pruned, RunEntry, RunFolder, RunState, find as find_run, list as list_runs, prune as prune_runs};
 pub use sessions::{DriftRow, SessionEntry, Sessions};
-pub use supervisor::{Reaped, Remnant, Swept, become_subreaper};
-pub use turn::{Approvals, EFFORTS, SessionChoice, ToolRules, Turn, parse_option};
+pub use turn::{Approvals, EFFORTS, NextTurn, SessionChoice, ToolRules, Turn, parse_option};
+pub use wharf_supervisor::{Reaped, Remnant, Swept, become_subreaper};

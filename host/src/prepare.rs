@@ -121,6 +121,8 @@ pub(crate) async fn plan_unchecked(id: &str, instance: &mut Instance, turn: &Tur
         }
     };
     let ignored = launch.ignored.into_iter().map(|wish| IgnoredWish { name: wish.name, why: wish.why });
+    let deaf = deafness(stdin_open, &binary.capabilities).filter(|_| turn.messages);
+    let deaf = deaf.map(|why| IgnoredWish { name: "messages".to_owned(), why: why.to_owned() });
     Ok(Plan {
         program: binary.program.clone(),
         args,
@@ -138,8 +140,16 @@ pub(crate) async fn plan_unchecked(id: &str, instance: &mut Instance, turn: &Tur
         },
         stdin,
         stdin_open,
-        ignored: ignored.collect(),
+        ignored: ignored.chain(deaf).collect(),
     })
+}
+
+/// Why an agent can be told nothing more in the middle of its turn, if so.
+fn deafness(stdin_open: bool, capabilities: &[String]) -> Option<&'static str> {
+    if !capabilities.iter().any(|capability| capability == "steering") {
+        return Some("this agent takes no messages while it works on a turn");
+    }
+    (!stdin_open).then_some("the agent's stdin does not stay open in such a turn")
 }
 
 /// Files must have plain names, and words must name files that there are.
@@ -171,5 +181,25 @@ pub(crate) fn refused(adapter: &str, attempt: &str, failure: &Failure) -> Error 
     match &failure.retry {
         Retry::AfterUserAction { action } => error.hint(action.clone()),
         _ => error.hint(format!("`wharf doctor {adapter}` tells more")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_agent_hears_where_it_can_be_steered_and_its_stdin_stays_open() {
+        let steering = ["duplex".to_owned(), "steering".to_owned()];
+        for (open, capabilities, why) in [
+            (true, &steering[..], None),
+            (false, &steering, Some("stdin does not stay open")),
+            (true, &steering[..1], Some("takes no messages")),
+            (false, &[], Some("takes no messages")),
+        ] {
+            let found = deafness(open, capabilities);
+            assert_eq!(found.is_some(), why.is_some(), "{open} {capabilities:?}");
+            assert!(found.unwrap_or_default().contains(why.unwrap_or_default()), "{found:?}");
+        }
     }
 }

@@ -58,7 +58,7 @@ async fn read(stream: Option<impl AsyncRead + Unpin>) -> Option<Vec<u8>> {
 }
 
 /// The program's process group, which ends with this value: what the program left behind goes too.
-struct Group(Option<u32>);
+struct Group(#[cfg_attr(not(unix), expect(dead_code, reason = "there are no groups to end"))] Option<u32>);
 
 impl Drop for Group {
     fn drop(&mut self) {

@@ -149,7 +149,7 @@ async fn play(adapter: &Adapter, path: &Path, chunk: Option<usize>, singly: bool
                 if let Ok(value) = serde_json::from_slice::<NoteRecord>(&record.payload) {
                     match value {
                         NoteRecord::End(end) => note = end,
-                        NoteRecord::Event(event) => player.events.push(*event),
+                        NoteRecord::Event(event) => player.note(*event),
                     }
                 }
             }
@@ -249,6 +249,8 @@ impl Player {
         let still = Clocks { first_output: None, idle: None, total: None, ..Clocks::default() };
         let ignored = if launch.run.is_empty() { plan.ignored } else { launch.ignored.clone() };
         let driver = Driver::new(still, AskRules::default(), launch.ends, ignored, launch.used_before.clone());
+        // Whether another turn came is in the recording too.
+        let driver = driver.staying(true);
         let opening = Opening {
             adapter: adapter.clone(),
             turn: launch.turn.clone(),
@@ -274,6 +276,13 @@ impl Player {
     async fn reply(&mut self, reply: &Reply) {
         let actions = self.conversation.replay_reply(reply, &mut self.journal).await;
         self.keep(actions);
+    }
+
+    fn note(&mut self, event: Event) {
+        if matches!(event, Event::TurnBegun { .. }) {
+            self.conversation.driver().begin_turn();
+        }
+        self.events.push(event);
     }
 
     fn keep(&mut self, actions: Vec<Action>) {

@@ -1,6 +1,7 @@
 //! A supervised run: the thin loop that moves bytes between the process, the adapter and whoever reads the events.
 //!
-//! Nothing is decided here. Memory is bounded: while events wait to be read, the agent's pipes are not.
+//! Nothing is decided here. Memory is bounded: while events wait to be read, or too much waits for the agent to read it,
+//! the agent's pipes are not.
 
 use crate::ask::Answer;
 use crate::conversation::{Conversation, Origin};
@@ -12,16 +13,17 @@ use crate::journal::Journal;
 use crate::line;
 use crate::recording::Kind;
 use crate::redact::Redactor;
-use crate::supervisor::{Process, Swept};
+use crate::stdin::Stdin;
+use crate::turn::NextTurn;
 use futures_core::Stream;
 use std::collections::VecDeque;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
-use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::process::ChildStdin;
+use tokio::io::{AsyncRead, AsyncReadExt as _};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
+use wharf_supervisor::{Process, Swept};
 
 /// How much is read from a pipe at once.
 const READ: usize = 64 << 10;
@@ -37,6 +39,8 @@ const DRAIN: Duration = Duration::from_secs(1);
 enum Command {
     Answer(Answer),
     Message(String),
+    NextTurn(NextTurn),
+    NoNextTurn,
     Cancel,
 }
 
@@ -79,9 +83,21 @@ impl Controller {
         let _ = self.0.send(Command::Answer(answer));
     }
 
-    /// Say something more to the agent, in the middle of its turn.
+    /// Say something more to the agent, in the middle of its turn ([`Turn::messages`](crate::Turn::messages)). What came
+    /// of it is an event: it was sent, or a notice says why not.
     pub fn send(&self, message: impl Into<String>) {
         let _ = self.0.send(Command::Message(message.into()));
+    }
+
+    /// Begin another turn in the same process ([`RunOptions::stays`](crate::RunOptions::stays)), once the last one has
+    /// ended. What came of it is an event: it has begun, or a notice says why not.
+    pub fn next_turn(&self, turn: NextTurn) {
+        let _ = self.0.send(Command::NextTurn(turn));
+    }
+
+    /// There is no further turn: the agent may end when it is done.
+    pub fn no_next_turn(&self) {
+        let _ = self.0.send(Command::NoNextTurn);
     }
 
     /// Stop: politely the first time, at once the second time.
@@ -106,9 +122,22 @@ impl Run {
         self.control.answer(answer);
     }
 
-    /// Say something more to the agent, in the middle of its turn.
+    /// Say something more to the agent, in the middle of its turn ([`Turn::messages`](crate::Turn::messages)). What came
+    /// of it is an event: it was sent, or a notice says why not.
     pub fn send(&self, message: impl Into<String>) {
         self.control.send(message);
+    }
+
+    /// Begin another turn in the same process ([`RunOptions::stays`](crate::RunOptions::stays)), once the last one has
+    /// ended ([`Event::TurnEnd`]). What came of it is an event: it has begun, or a notice says why not. The report at the
+    /// end is of the whole run: outcome and answer are the last turn's, what was used and done is that of all.
+    pub fn next_turn(&self, turn: NextTurn) {
+        self.control.next_turn(turn);
+    }
+
+    /// There is no further turn: the agent may end when it is done.
+    pub fn no_next_turn(&self) {
+        self.control.no_next_turn();
     }
 
     /// Stop: politely the first time, at once the second time.
@@ -131,6 +160,7 @@ impl Run {
 
     /// Let the rest go by, and give the report.
     pub async fn finish(mut self) -> Result<Report> {
+        self.no_next_turn();
         while let Some(event) = self.next().await {
             if let Event::Report(report) = event {
                 return Ok(*report);
@@ -196,35 +226,6 @@ where
     Run { id, events, waiting: VecDeque::new(), control: Controller(control) }
 }
 
-/// The agent's stdin: written by a task of its own, because an agent may take its time to read, or never do.
-struct Stdin(Option<mpsc::UnboundedSender<Vec<u8>>>);
-
-impl Stdin {
-    fn new(pipe: Option<ChildStdin>) -> Stdin {
-        let Some(mut pipe) = pipe else { return Stdin(None) };
-        let (sender, mut receiver) = mpsc::unbounded_channel::<Vec<u8>>();
-        tokio::spawn(async move {
-            while let Some(bytes) = receiver.recv().await {
-                // An agent that closed its stdin says so by what it does next.
-                if pipe.write_all(&bytes).await.is_err() || pipe.flush().await.is_err() {
-                    return;
-                }
-            }
-        });
-        Stdin(Some(sender))
-    }
-
-    fn write(&self, bytes: Vec<u8>) {
-        if let Some(sender) = &self.0 {
-            let _ = sender.send(bytes);
-        }
-    }
-
-    fn close(&mut self) {
-        self.0 = None;
-    }
-}
-
 /// One of the agent's pipes, with what it takes to keep secrets out of it.
 struct Pipe<R> {
     origin: Origin,
@@ -268,7 +269,7 @@ impl Loop {
     async fn run(mut self, events: mpsc::Sender<Batch>, mut commands: mpsc::UnboundedReceiver<Command>) -> Ended {
         let mut stdout = Pipe::new(Origin::Stdout, self.process.take_stdout(), &self.journal);
         let mut stderr = Pipe::new(Origin::Stderr, self.process.take_stderr(), &self.journal);
-        let mut stdin = Stdin::new(self.process.take_stdin());
+        let mut stdin = Stdin::new(self.process.take_stdin(), self.stdin.len());
         let mut outbox: VecDeque<Batch> = VecDeque::new();
         let begun = Instant::now();
 
@@ -299,6 +300,8 @@ impl Loop {
                 continue;
             }
             let room = outbox.is_empty();
+            // Output may have to be answered: none is taken in while the agent leaves the answers before it lying.
+            let read = room && (stdin.has_room() || exit.is_some());
             // While nobody reads the events, the pipes are not read either: what is left in them is not to be given up.
             // What the agent left behind does not wait for that.
             let wake = [deadline, drain_until.filter(|_| room || swept.is_none())].into_iter().flatten().min();
@@ -306,7 +309,13 @@ impl Loop {
                 biased;
                 command = commands.recv(), if listening => match command {
                     Some(Command::Answer(answer)) => self.input(Input::Answer(answer)).await,
-                    Some(Command::Message(text)) => self.input(Input::Message(text)).await,
+                    Some(Command::Message(text)) if stdin.has_room() => self.input(Input::Message(text)).await,
+                    Some(Command::Message(_)) => self.input(Input::MessageUnread).await,
+                    Some(Command::NextTurn(change)) => {
+                        let turn = self.conversation.changed(change);
+                        self.input(Input::NextTurn(Box::new(turn))).await
+                    }
+                    Some(Command::NoNextTurn) => self.input(Input::NoNextTurn).await,
                     Some(Command::Cancel) => self.input(Input::Cancel).await,
                     None => {
                         listening = false;
@@ -336,11 +345,12 @@ impl Loop {
                     drain_until = Some(Instant::now() + DRAIN);
                     continue;
                 },
-                bytes = stdout.read(), if room && stdout.is_open() => {
+                () = stdin.room(), if room && !read => continue,
+                bytes = stdout.read(), if read && stdout.is_open() => {
                     heard = true;
                     self.output(stdout.origin, &bytes).await
                 },
-                bytes = stderr.read(), if room && stderr.is_open() => {
+                bytes = stderr.read(), if read && stderr.is_open() => {
                     heard = true;
                     self.output(stderr.origin, &bytes).await
                 },
@@ -398,7 +408,8 @@ impl Loop {
         for action in actions {
             match action {
                 Action::Emit(event) => batch.push(event),
-                Action::Write(bytes) => {
+                // What can reach nobody was never sent, and is not recorded as if it had been.
+                Action::Write(bytes) if stdin.is_open() => {
                     self.journal.record_bytes(Kind::Stdin, &bytes);
                     stdin.write(bytes);
                 }
@@ -406,7 +417,7 @@ impl Loop {
                 // A process that is gone already needs no signal.
                 Action::Terminate => drop(self.process.terminate()),
                 Action::Kill => drop(self.process.kill()),
-                Action::Tell(_) => {}
+                Action::Write(_) | Action::Tell(_) => {}
             }
         }
         if !batch.is_empty() {

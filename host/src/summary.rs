@@ -29,7 +29,9 @@ pub(crate) struct Summary {
     tools: Vec<ReportTool>,
     /// Where each tool call stands in there.
     tool_places: HashMap<String, usize>,
-    /// How many of them are under way.
+    /// How many of them are of turns before this one.
+    earlier_tools: usize,
+    /// How many of this turn's are under way.
     tools_running: usize,
     files: Vec<FileChange>,
     ignored: Vec<IgnoredWish>,
@@ -49,10 +51,22 @@ impl Summary {
             tools: vec![],
             tool_places: HashMap::new(),
             tools_running: 0,
+            earlier_tools: 0,
             files: vec![],
             ignored,
             drift: Drift::default(),
         }
+    }
+
+    /// Another turn begins in the same process. The answer is its own; what was used and done adds up.
+    pub(crate) fn next_turn(&mut self) {
+        self.ledger.next_turn();
+        self.message = None;
+        self.deltas = None;
+        self.declared_answer = None;
+        self.structured_output = None;
+        self.earlier_tools = self.tools.len();
+        self.tools_running = 0;
     }
 
     pub(crate) fn note(&mut self, event: &Event) {
@@ -107,15 +121,15 @@ impl Summary {
     }
 
     fn tool(&mut self, call: &ToolCall) {
-        if let Some(place) = self.tool_places.get(&call.id) {
-            let known = &mut self.tools[*place];
-            self.tools_running -= usize::from(!known.status.is_final());
+        let place = *self.tool_places.entry(call.id.clone()).or_insert(self.tools.len());
+        let mut ran = false;
+        if let Some(known) = self.tools.get_mut(place) {
+            ran = !known.status.is_final();
             known.parent = call.parent.clone().or(known.parent.take());
             known.name = call.name.clone().or(known.name.take());
             known.exit_code = call.exit_code.or(known.exit_code);
             known.status = call.status;
         } else {
-            self.tool_places.insert(call.id.clone(), self.tools.len());
             self.tools.push(ReportTool {
                 id: call.id.clone(),
                 parent: call.parent.clone(),
@@ -124,7 +138,9 @@ impl Summary {
                 exit_code: call.exit_code,
             });
         }
-        self.tools_running += usize::from(!call.status.is_final());
+        if place >= self.earlier_tools {
+            self.tools_running = self.tools_running + usize::from(!call.status.is_final()) - usize::from(ran);
+        }
     }
 
     pub(crate) fn any_tool_running(&self) -> bool {
@@ -147,7 +163,7 @@ impl Summary {
             structured_output: self.structured_output.clone(),
             session: self.session.clone(),
             model: self.model.clone(),
-            usage: self.ledger.turn(),
+            usage: self.ledger.total(),
             error: verdict.error,
             tools: self.tools.clone(),
             files: self.files.clone(),
@@ -199,6 +215,30 @@ mod tests {
             Event::TextDelta(part("2", None, "b")),
         ];
         assert_eq!(report(&retried).answer.as_deref(), Some("b"));
+    }
+
+    #[test]
+    fn another_turn_has_an_answer_of_its_own_and_adds_to_what_was_done() {
+        let mut summary = Summary::new(vec![], Usage::default());
+        let running = ToolCall {
+            id: "t".into(),
+            parent: None,
+            name: None,
+            title: None,
+            status: ToolStatus::Running,
+            input: None,
+            output: None,
+            exit_code: None,
+        };
+        summary.note(&Event::Message(part("1", None, "first")));
+        summary.note(&Event::Tool(running.clone()));
+        assert!(summary.any_tool_running());
+        summary.next_turn();
+        assert!(!summary.any_tool_running(), "it is of the turn before");
+        summary.note(&Event::Tool(ToolCall { id: "u".into(), ..running }));
+        assert!(summary.any_tool_running());
+        let report = summary.report(Verdict { outcome: Outcome::Completed, detail: None, error: None }, None);
+        assert_eq!((report.answer, report.tools.len()), (None, 2));
     }
 
     #[test]

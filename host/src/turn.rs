@@ -47,8 +47,35 @@ pub struct Turn {
     pub stream_text: bool,
     /// Whether the agent shall go on by itself until the task is done.
     pub autopilot: bool,
+    /// Whether more may be said to the agent while it works. Adapters that have two ways to run their agent are told by
+    /// their option `duplex`; where it cannot be had, the wish is among the ignored.
+    #[serde(default)]
+    pub messages: bool,
     /// The adapter's own options.
     pub options: BTreeMap<String, Value>,
+}
+
+/// Another turn in the process of the first, in its session and its workspace
+/// ([`RunOptions::stays`](crate::RunOptions::stays)).
+///
+/// ```
+/// let turn = wharf::NextTurn { model: Some("echo-loud".into()), ..wharf::NextTurn::new("And louder") };
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct NextTurn {
+    /// What the agent is asked.
+    pub prompt: String,
+    /// Another model than the first turn's.
+    pub model: Option<String>,
+    /// Other approvals than the first turn's.
+    pub approvals: Option<Approvals>,
+}
+
+impl NextTurn {
+    /// A turn like the first.
+    pub fn new(prompt: impl Into<String>) -> NextTurn {
+        NextTurn { prompt: prompt.into(), model: None, approvals: None }
+    }
 }
 
 /// Which conversation a turn belongs to.
@@ -111,6 +138,7 @@ impl Turn {
             output_schema: None,
             stream_text: true,
             autopilot: false,
+            messages: false,
             options: BTreeMap::new(),
         }
     }
@@ -138,6 +166,9 @@ impl Turn {
                 Error::invalid(format!("`{effort}` is not an effort")).hint(format!("one of {}", EFFORTS.join(", ")))
             );
         }
+        if self.messages && specs.iter().any(|spec| spec.name == DUPLEX && spec.kind == OptionKind::Flag) {
+            self.options.entry(DUPLEX.to_owned()).or_insert(Value::Bool(true));
+        }
         for (name, value) in &self.options {
             check_option(adapter, specs, name, value)?;
         }
@@ -149,6 +180,9 @@ impl Turn {
         Ok(self)
     }
 }
+
+/// The option by which an adapter lets its caller choose that the agent's stdin stays open.
+const DUPLEX: &str = "duplex";
 
 /// The efforts of the common scale, in rising order.
 pub const EFFORTS: [&str; 7] = ["none", "minimal", "low", "medium", "high", "xhigh", "max"];
@@ -265,6 +299,27 @@ mod tests {
         assert!(!turn.options.contains_key("retries"));
         assert!(turn.workspace.is_absolute());
         assert!(matches!(turn.session, SessionChoice::Fresh(Some(_))));
+    }
+
+    #[test]
+    fn a_turn_with_messages_chooses_duplex_where_that_is_a_choice() {
+        let duplex = OptionSpec {
+            name: DUPLEX.into(),
+            help: String::new(),
+            kind: OptionKind::Flag,
+            choices: vec![],
+            default: Some(Value::Bool(false)),
+        };
+        let chosen = |messages, given: Option<bool>, specs: &[OptionSpec]| {
+            let options = given.map(|given| (DUPLEX.to_owned(), Value::Bool(given))).into_iter().collect();
+            let turn = Turn { messages, options, ..Turn::new("hi") }.complete("x", specs).expect("a good turn");
+            turn.options.get(DUPLEX).and_then(Value::as_bool)
+        };
+        let specs = [duplex];
+        assert_eq!(chosen(false, None, &specs), Some(false));
+        assert_eq!(chosen(true, None, &specs), Some(true));
+        assert_eq!(chosen(true, Some(false), &specs), Some(false), "what was said aloud counts");
+        assert_eq!(chosen(true, None, &[]), None);
     }
 
     #[test]

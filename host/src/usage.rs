@@ -13,6 +13,8 @@ pub(crate) struct Ledger {
     accounts: Vec<Account>,
     /// What the session had used before this turn, where we knew.
     before: Usage,
+    /// What the turns before this one used, of the same process.
+    earlier: Usage,
 }
 
 #[derive(Debug, Clone)]
@@ -26,7 +28,20 @@ struct Account {
 impl Ledger {
     /// A ledger of a session that had used this before.
     pub(crate) fn resuming(before: Usage) -> Ledger {
-        Ledger { accounts: vec![], before }
+        Ledger { before, ..Ledger::default() }
+    }
+
+    /// Another turn begins in the same process: what is a turn's total from here on is that of the new one.
+    pub(crate) fn next_turn(&mut self) {
+        self.earlier = self.total().unwrap_or_default();
+        self.before = self.session().unwrap_or_else(|| std::mem::take(&mut self.before));
+        self.accounts.retain(|account| account.scope == UsageScope::SessionTotal);
+    }
+
+    /// What all turns of this process used; nothing where nothing is known.
+    pub(crate) fn total(&self) -> Option<Usage> {
+        let total = add(&self.earlier, &self.turn().unwrap_or_default());
+        (total != Usage::default()).then_some(total)
     }
 
     /// Enter some figures.
@@ -48,7 +63,7 @@ impl Ledger {
     }
 
     /// What the turn used; nothing where nothing is known.
-    pub(crate) fn turn(&self) -> Option<Usage> {
+    fn turn(&self) -> Option<Usage> {
         let mut total = Usage::default();
         for scope in [UsageScope::TurnTotal, UsageScope::SessionTotal, UsageScope::Delta] {
             for usage in self.by_source(scope).into_iter().rev() {
@@ -161,6 +176,23 @@ mod tests {
         }
         let turn = ledger.turn().expect("known");
         assert_eq!((turn.input, turn.output), (Some(30), Some(6)), "each field from the strongest scope that has it");
+    }
+
+    #[test]
+    fn turns_of_one_process_add_up_whatever_the_scope() {
+        let mut ledger = Ledger::resuming(Usage { output: Some(100), ..Usage::default() });
+        for (turn, session) in [(10, 103), (20, 107)] {
+            ledger.enter(&figures(UsageScope::Delta, "message", "m", Some(turn - 1), None));
+            ledger.enter(&figures(UsageScope::TurnTotal, "result", "m", Some(turn), None));
+            ledger.enter(&figures(UsageScope::SessionTotal, "thread", "m", None, Some(session)));
+            ledger.next_turn();
+        }
+        let total = ledger.total().expect("known");
+        assert_eq!((total.input, total.output), (Some(30), Some(7)));
+        assert_eq!(ledger.session().and_then(|session| session.output), Some(107));
+        let mut unknown = Ledger::default();
+        unknown.next_turn();
+        assert_eq!(unknown.total(), None, "unknown is not zero");
     }
 
     #[test]

@@ -5,8 +5,9 @@
 
 mod harness;
 
-use harness::{DONE, HELLO, Place, Ran, SAY, Script, good};
+use harness::{DONE, HELLO, Place, Ran, SAY, Script, good, wait_until};
 use std::path::Path;
+use std::process::Stdio;
 
 /// The files of a folder and of those in it that have a text in them.
 fn files_with(folder: &Path, text: &[u8]) -> Vec<std::path::PathBuf> {
@@ -34,12 +35,12 @@ fn the_value_of_a_variable_that_is_passed_on_reaches_no_file_and_no_event() {
         .line(HELLO)
         .step(&format!("stdout {{\"type\":\"say\",\"id\":\"1\",\"text\":\"whole {secret} end\"}}\\n"))
         .step(&format!("stdout {{\"type\":\"say\",\"id\":\"2\",\"text\":\"split {front}"))
-        .step("sleep 200")
+        .step(&format!("wait-file {}", place.path("go-1").display()))
         .step(&format!("stdout {back} end\"}}\\n"))
         .step("bytes 1")
         .step(&format!("stdout {{\"type\":\"say\",\"id\":\"3\",\"text\":\"slow {secret} end\"}}\\n"))
         .step(&format!("stderr on stderr: {front}"))
-        .step("sleep 200")
+        .step(&format!("wait-file {}", place.path("go-2").display()))
         .step(&format!("stderr {back}\\n"))
         .step(&format!("stdout noise {secret}\\n"))
         .step(&format!("write-env {}", environment.display()))
@@ -47,7 +48,14 @@ fn the_value_of_a_variable_that_is_passed_on_reaches_no_file_and_no_event() {
     let prompt = place.write("prompt", format!("use {secret} well"));
     let system = format!("the token is {secret}");
     let mut order = place.order(&script, &["--system", &system, "--file", prompt.to_str().unwrap()]);
-    let output = order.env("HARBOUR_TOKEN", &secret).env("HARBOUR_OTHER", "not passed on").output().unwrap();
+    order.env("HARBOUR_TOKEN", &secret).env("HARBOUR_OTHER", "not passed on");
+    let child = order.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    // The second half is written when the first has been read: what comes before it is in the recording then.
+    for (before, go) in [("split ", "go-1"), ("on stderr: ", "go-2")] {
+        wait_until(before, || !files_with(&place.path("data"), before.as_bytes()).is_empty());
+        place.write(go, "");
+    }
+    let output = child.wait_with_output().unwrap();
     let ran = Ran::of(&output);
     ran.expect(0, "completed");
     place.expect_alone();

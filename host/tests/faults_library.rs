@@ -8,7 +8,7 @@ mod harness;
 use harness::{DONE, HELLO, Place, SAY, Script, good, wait_until};
 use proptest::prelude::*;
 use std::time::Duration;
-use wharf::{Answer, Approvals, Capture, Decision, Event, Exit, Outcome, RunOptions};
+use wharf::{Answer, Approvals, Capture, Decision, Event, Exit, NextTurn, Outcome, RunOptions};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_reader_that_comes_late_gets_what_the_agent_left_in_its_pipes() {
@@ -186,4 +186,78 @@ async fn a_run_and_its_replays_say_the_same() {
         assert_eq!(replayed.events, events, "{chunk:?}");
         assert!(!replayed.torn);
     }
+}
+
+/// Goes through a run that stays: what happens at each end of a turn.
+async fn converse(mut run: wharf::Run, mut at_end: impl FnMut(&wharf::Run, usize)) -> Vec<Event> {
+    let (mut events, mut ends) = (Vec::new(), 0);
+    while let Some(event) = run.next().await {
+        if matches!(event, Event::TurnEnd { .. }) {
+            ends += 1;
+            at_end(&run, ends);
+        }
+        events.push(event);
+    }
+    events
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn several_turns_in_one_process_are_one_run() {
+    let place = Place::new();
+    // The bundled agent itself, which is the binary.
+    let mut config = place.host().config().clone();
+    config.programs.insert("echo".to_owned(), env!("CARGO_BIN_EXE_wharf").into());
+    let host = wharf::Host::new(place.host().places().clone(), config).unwrap();
+    let adapter = host.adapter("echo").await.unwrap();
+    let turn = wharf::Turn { workspace: place.path("work"), messages: true, ..wharf::Turn::new("one two") };
+    let options = RunOptions { stays: true, ..RunOptions::default() };
+    let run = host.start(&adapter, turn, options).await.unwrap();
+    let recording = host.runs_folder().join(run.id()).join("recording");
+    let events = converse(run, |run, ends| match ends {
+        1 => run.next_turn(NextTurn { model: Some("echo-loud".into()), ..NextTurn::new("three") }),
+        _ => run.no_next_turn(),
+    })
+    .await;
+    let begun: Vec<_> = events.iter().filter(|event| matches!(event, Event::TurnBegun { .. })).collect();
+    assert_eq!(begun, [&Event::TurnBegun { prompt: "three".into() }]);
+    let Some(Event::Report(report)) = events.last() else { panic!("{events:?}") };
+    assert_eq!((report.outcome, report.answer.as_deref()), (Outcome::Completed, Some("YOU SAID: THREE")));
+    assert_eq!(report.model.as_deref(), Some("echo-loud"));
+    // "You said:" and the prompt, both times.
+    let usage = report.usage.as_ref().unwrap();
+    assert_eq!((usage.input, usage.output), (Some(3), Some(4 + 3)));
+    assert_eq!(host.sessions().unwrap().list(10).unwrap().len(), 1);
+    for chunk in [None, Some(1), Some(100)] {
+        assert_eq!(host.replay(&adapter, &recording, chunk).await.unwrap().events, events, "{chunk:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_process_that_dies_in_its_second_turn_has_failed() {
+    let place = Place::new();
+    let host = place.host();
+    let adapter = host.adapter("echo").await.unwrap();
+    let script = Script::new().line(HELLO).step("read-line").line(SAY).line(DONE).step("read-line").step("exit 3");
+    let turn = wharf::Turn { messages: true, ..place.turn("script", &script) };
+    let options = RunOptions { stays: true, ..RunOptions::default() };
+    let run = host.start(&adapter, turn, options).await.unwrap();
+    let recording = host.runs_folder().join(run.id()).join("recording");
+    let events = converse(run, |run, _| run.next_turn(NextTurn::new("more"))).await;
+    let Some(Event::Report(report)) = events.last() else { panic!("{events:?}") };
+    assert_eq!((report.outcome, report.answer.as_deref()), (Outcome::Failed, None), "the first answer is not its own");
+    assert_eq!(host.replay(&adapter, &recording, None).await.unwrap().events, events);
+    place.expect_alone();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn whoever_waits_for_the_report_has_no_further_turn() {
+    let place = Place::new();
+    let host = place.host();
+    let adapter = host.adapter("echo").await.unwrap();
+    let script = Script::new().line(HELLO).step("read-line").line(SAY).line(DONE).step("read-stdin");
+    let turn = wharf::Turn { messages: true, ..place.turn("script", &script) };
+    let options = RunOptions { stays: true, ..RunOptions::default() };
+    let report = host.start(&adapter, turn, options).await.unwrap().finish().await.unwrap();
+    assert_eq!(report.outcome, Outcome::Completed);
+    place.expect_alone();
 }

@@ -4,7 +4,7 @@
 
 mod harness;
 
-use harness::{DONE, HELLO, Place, Ran, SAY, Script, good};
+use harness::{DONE, HELLO, Place, Ran, SAY, Script, ended, good, started};
 
 const FAILED: &str = r#"{"type":"failed","class":"auth","text":"log in first"}"#;
 
@@ -150,11 +150,15 @@ fn a_declared_success_outlives_a_trap() {
     let place = Place::new();
     place.install_faulty();
     let boom = r#"{"type":"say","id":"2","text":"boom"}"#;
-    let script = good().step("sleep 300").line(boom).step("sleep 100");
-    let ran =
-        Ran::of(&place.order(&script, &["--adapter", "faulty", "--option", "fault=panic-on-boom"]).output().unwrap());
+    let script = good().step(&format!("wait-file {}", place.path("go").display())).line(boom).step("silence");
+    let words = ["--adapter", "faulty", "--option", "fault=panic-on-boom"];
+    let (child, reader, printed) = started(&place, &script, &words, "turn-end");
+    place.write("go", "");
+    let ran = ended(child, reader, printed);
     place.expect_alone();
     ran.expect(0, "completed");
+    // Nobody understood it any more, so it was told to end.
+    assert_eq!(ran.report()["exit"]["signal"], 15);
 }
 
 /// A clock ended the turn, and the report says which.

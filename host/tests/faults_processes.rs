@@ -5,9 +5,8 @@
 
 mod harness;
 
-use harness::{DONE, HELLO, Place, Ran, SAY, Script, good, signal, wait_until};
+use harness::{DONE, HELLO, Place, Ran, SAY, Script, ended, good, settled, signal, started, wait_until, written};
 use std::io::{BufRead as _, BufReader, Read as _};
-use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
 /// What the report says had to be killed.
@@ -66,33 +65,6 @@ fn a_whole_tree_goes_with_a_deaf_agent() {
 fn what_ends_by_itself_is_not_killed() {
     let ran = Place::new().run(&good(), &[]);
     assert!(killed(&ran).is_empty());
-}
-
-/// Starts `wharf run` and waits for an event of a type, which is given with all before it.
-fn started(
-    place: &Place,
-    script: &Script,
-    more: &[&str],
-    until: &str,
-) -> (Child, BufReader<std::process::ChildStdout>, String) {
-    let mut child = place.order(script, more).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    let mut reader = BufReader::new(child.stdout.take().unwrap());
-    let mut printed = String::new();
-    while !printed.lines().last().is_some_and(|line| line.contains(&format!("\"type\":\"{until}\""))) {
-        assert!(reader.read_line(&mut printed).unwrap() > 0, "it ended before {until}: {printed}");
-    }
-    (child, reader, printed)
-}
-
-/// Reads the rest, and gives the run as a whole.
-fn ended(mut child: Child, mut reader: BufReader<std::process::ChildStdout>, mut printed: String) -> Ran {
-    reader.read_to_string(&mut printed).unwrap();
-    let mut stderr = Vec::new();
-    if let Some(mut talk) = child.stderr.take() {
-        talk.read_to_end(&mut stderr).unwrap();
-    }
-    let status = child.wait().unwrap();
-    Ran::of(&std::process::Output { status, stdout: printed.into_bytes(), stderr })
 }
 
 #[test]
@@ -161,13 +133,8 @@ fn a_reader_that_stalls_does_not_keep_a_signal_from_stopping_the_agent() {
     let script =
         Script::new().line(HELLO).step("setsid-child 60").line(SAY).step("flood-stdout 50000000").step("silence");
     let (child, reader, printed) = started(&place, &script, &[], "message");
-    // It is stuck when the recording does not grow any more.
-    let recorded = || place.json(&["runs", "--json"])[0]["bytes"].as_u64();
-    let mut last = None;
-    wait_until("everything is stuck", || {
-        std::thread::sleep(Duration::from_millis(200));
-        std::mem::replace(&mut last, recorded()) == last
-    });
+    let agent = place.agents()[0];
+    settled("everything is stuck", || written(agent));
     assert_eq!(place.processes().len(), 2);
     signal(&child, "INT");
     wait_until("the agent and its tool are gone", || place.processes().is_empty());

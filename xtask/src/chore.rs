@@ -2,7 +2,7 @@
 
 use crate::guest;
 use crate::step::{Failed, Step, print, run_all, say};
-use crate::target::TARGET;
+use crate::target::{self, TARGET};
 use crate::workspace::Workspace;
 use std::path::{Path, PathBuf};
 
@@ -32,7 +32,21 @@ pub(crate) fn soak(workspace: &Workspace, flags: &[String]) -> Vec<Step> {
 /// The linters, quickest first. rustdoc uses the metadata of the dependencies that clippy has made.
 pub(crate) fn lint(workspace: &Workspace) -> Result<(), Failed> {
     run_all(workspace, &lints())?;
+    for target in target::FOREIGN {
+        let step = foreign(target);
+        // Whoever cannot install a target cannot check it; CI can.
+        match target::ensure(workspace, &target::Tools::of_process(target)) {
+            Ok(()) => step.run(workspace)?,
+            Err(why) => say(&format!("xtask: {step}: skipped, {why}")),
+        }
+    }
     deny(workspace)
+}
+
+/// The part that differs between systems, for another one. It needs that system's Rust libraries, no C compiler.
+fn foreign(target: &str) -> Step {
+    let words = ["clippy", "--package", "wharf-supervisor", "--all-targets", "--locked", "--target"];
+    Step::cargo(&words).arguments([target, "--", "-D", "warnings"])
 }
 
 /// Licences, sources and duplicates need nothing but the lock file; advisories need a database from outside.
@@ -117,6 +131,8 @@ mod tests {
         assert!(shown[0].ends_with("--check"), "{shown:?}");
         assert!(shown[1].ends_with("-- -D warnings"), "{shown:?}");
         assert!(shown[2].starts_with("RUSTDOCFLAGS=-Dwarnings "), "{shown:?}");
+        let windows = foreign("x86_64-pc-windows-gnu").to_string();
+        assert!(windows.ends_with("--target x86_64-pc-windows-gnu -- -D warnings"), "{windows}");
     }
 
     #[test]

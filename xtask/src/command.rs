@@ -8,7 +8,7 @@ Usage: cargo xtask COMMAND
 
   demo              build wharf and show one whole turn against the bundled fake agent
   test [-- ARG…]    run all tests; what follows `--` goes to `cargo test`
-  lint              formatting, clippy, rustdoc and cargo-deny, with warnings as errors
+  lint              formatting, clippy (the supervisor for Windows and macOS too), rustdoc and cargo-deny
   guests            build the guests of tests/guests as components
   soak [FLAG…]      run the tests' agent 10,000 times, 100 at a time, in one process, and look for leaks; stops after
                     165 seconds; takes --runs N, --parallel N, --seconds N

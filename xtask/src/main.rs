@@ -32,7 +32,7 @@ fn main() -> ExitCode {
 }
 
 fn run(command: &Command, workspace: &Workspace) -> Result<(), Failed> {
-    target::ensure(workspace, &target::Tools::of_process())?;
+    target::ensure(workspace, &target::Tools::of_process(target::TARGET))?;
     match command {
         Command::Help | Command::Setup => Ok(()),
         Command::Demo => step::run_all(workspace, &chore::demo(workspace)),

@@ -1,4 +1,5 @@
-//! The toolchain's wasm target, which adapters are built for: installed through rustup where it is missing.
+//! The toolchain's other targets: that which adapters are built for, and those that the supervisor is checked for.
+//! Installed through rustup where they are missing.
 
 use crate::step::{Failed, Step, say};
 use crate::workspace::Workspace;
@@ -8,8 +9,12 @@ use std::path::PathBuf;
 /// What adapters are built for.
 pub(crate) const TARGET: &str = "wasm32-wasip2";
 
-/// How to ask the toolchain.
+/// Systems that the supervisor has code of their own for, and that CI does not run on.
+pub(crate) const FOREIGN: [&str; 2] = ["x86_64-pc-windows-gnu", "aarch64-apple-darwin"];
+
+/// How to ask the toolchain for a target.
 pub(crate) struct Tools {
+    target: &'static str,
     /// Prints where the compiler's libraries are.
     sysroot: Step,
     /// Succeeds where rustup is installed.
@@ -20,29 +25,31 @@ pub(crate) struct Tools {
 
 impl Tools {
     /// Those that cargo would use.
-    pub(crate) fn of_process() -> Tools {
+    pub(crate) fn of_process(target: &'static str) -> Tools {
         let rustc = env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
         Tools {
+            target,
             sysroot: Step::new(rustc, &["--print", "sysroot"]),
             rustup: Step::new("rustup", &["--version"]),
-            add: Step::new("rustup", &["target", "add", TARGET]).note(" (it was missing)"),
+            add: Step::new("rustup", &["target", "add", target]).note(" (it was missing)"),
         }
     }
 }
 
 /// Install the target unless the compiler has it.
 pub(crate) fn ensure(workspace: &Workspace, tools: &Tools) -> Result<(), Failed> {
+    let target = tools.target;
     let sysroot = tools.sysroot.output(workspace)?;
-    let folder = PathBuf::from(sysroot.trim()).join("lib").join("rustlib").join(TARGET);
+    let folder = PathBuf::from(sysroot.trim()).join("lib").join("rustlib").join(target);
     if folder.is_dir() {
-        say(&format!("xtask: the target {TARGET} is installed"));
+        say(&format!("xtask: the target {target} is installed"));
         return Ok(());
     }
     if tools.rustup.output(workspace).is_err() {
         return Err(Failed::Other(format!(
-            "the target {TARGET} is missing, and so is rustup, which would install it\n\
+            "the target {target} is missing, and so is rustup, which would install it\n\
              hint: install rustup from https://rustup.rs, or your distribution's package of the Rust standard library \
-             for {TARGET}, so that there is {}",
+             for {target}, so that there is {}",
             folder.display()
         )));
     }
@@ -51,7 +58,7 @@ pub(crate) fn ensure(workspace: &Workspace, tools: &Tools) -> Result<(), Failed>
         return Ok(());
     }
     Err(Failed::Other(format!(
-        "rustup added the target {TARGET} to another toolchain: the compiler in use still has no {}\n\
+        "rustup added the target {target} to another toolchain: the compiler in use still has no {}\n\
          hint: put rustup's programs first in PATH, or install the target for this compiler by hand",
         folder.display()
     )))
@@ -74,7 +81,7 @@ mod tests {
 
         fn ensure(&self, sysroot: &str, rustup: &str, add: &str) -> Result<(), String> {
             let shell = |command: &str| Step::new("sh", &["-c", command]);
-            let tools = Tools { sysroot: shell(sysroot), rustup: shell(rustup), add: shell(add) };
+            let tools = Tools { target: TARGET, sysroot: shell(sysroot), rustup: shell(rustup), add: shell(add) };
             ensure(&self.0, &tools).map_err(|failed| failed.to_string())
         }
     }
@@ -120,8 +127,10 @@ mod tests {
 
     #[test]
     fn the_installed_tools_are_asked_the_right_questions() {
-        let tools = Tools::of_process();
-        assert!(tools.sysroot.to_string().ends_with("--print sysroot"));
-        assert_eq!(tools.add.to_string(), "rustup target add wasm32-wasip2");
+        for target in [&[TARGET][..], &FOREIGN].concat() {
+            let tools = Tools::of_process(target);
+            assert!(tools.sysroot.to_string().ends_with("--print sysroot"));
+            assert_eq!(tools.add.to_string(), format!("rustup target add {target}"));
+        }
     }
 }

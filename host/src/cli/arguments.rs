@@ -189,6 +189,18 @@ pub(crate) struct RunOrder {
     /// No text while it is being written, only whole messages
     #[arg(long)]
     pub(crate) no_stream: bool,
+    /// Read messages to the agent from standard input while the turn runs, one a line
+    ///
+    /// With --json each line is an object: {"type":"message","text":…}, {"type":"answer","ask":…,"decision":…} or
+    /// {"type":"cancel"}. The prompt comes as an argument or with --file.
+    #[arg(long)]
+    pub(crate) messages: bool,
+    /// Keep the agent's process for further turns, which come with --messages and --json
+    ///
+    /// As {"type":"next-turn","prompt":…}, once a turn has ended, with another "model" or other "approvals" where they are
+    /// given. The end of standard input is the end of it.
+    #[arg(long, requires_all = ["messages", "json"])]
+    pub(crate) stay: bool,
     /// Seconds until the first output
     #[arg(long, value_name = "SECONDS")]
     pub(crate) limit_first_output: Option<f64>,

@@ -1,14 +1,14 @@
 //! `wharf explain`: what a turn would start, without starting it.
 
 use super::arguments::RunOrder;
-use super::run;
 use super::shell::{BOLD, DIM, ODD, Shell, styled};
+use super::turn;
 use std::process::ExitCode;
 use wharf::{Result, Word};
 
 pub(crate) async fn explain(order: RunOrder, shell: &Shell) -> Result<ExitCode> {
-    let (adapter, host) = run::adapter_for(&order, super::host(&order.workspace)?).await?;
-    let turn = run::turn(&order, &host, &adapter, false)?;
+    let (adapter, host) = turn::adapter_for(&order, super::host(&order.workspace)?).await?;
+    let turn = turn::turn(&order, &host, &adapter, false)?;
     let explanation = host.explain(&adapter, turn).await?;
     let plan = &explanation.plan;
     let words = |words: &[Word]| -> Vec<String> { words.iter().map(shown).collect() };

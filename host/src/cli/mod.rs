@@ -6,9 +6,11 @@ mod doctor;
 mod exit;
 mod explain;
 mod history;
+mod input;
 mod replay;
 mod run;
 mod shell;
+mod turn;
 mod view;
 
 use arguments::{Arguments, Command};

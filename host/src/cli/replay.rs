@@ -3,7 +3,7 @@
 use super::arguments::{FixtureOrder, ReplayOrder};
 use super::shell::{BAD, GOOD, Shell, styled};
 use super::view::View;
-use super::{exit, history, run};
+use super::{exit, history, turn};
 use std::path::Path;
 use std::process::ExitCode;
 use wharf::{Approvals, Capture, Error, Event, Exit, Host, Replayed, Result, Turn};
@@ -61,7 +61,7 @@ async fn capture(host: &Host, order: &ReplayOrder) -> Result<Replayed> {
     };
     let mut turn = Turn { approvals: approvals(order)?, ..Turn::new("(a capture)") };
     for option in &order.options {
-        let (name, value) = run::split_option(option)?;
+        let (name, value) = turn::split_option(option)?;
         turn.options.insert(name.to_owned(), wharf::parse_option(&adapter.info().options, name, value));
     }
     let capture = Capture {

@@ -2,18 +2,15 @@
 
 use super::arguments::RunOrder;
 use super::exit;
+use super::input::{self, Lines, Said};
 use super::shell::{BOLD, DIM, Shell, styled};
+use super::turn::{adapter_for, reads_prompt, run_options, turn};
 use super::view::{View, visible};
 use std::collections::VecDeque;
-use std::io::{BufRead as _, IsTerminal as _, Read as _};
-use std::path::Path;
+use std::io::IsTerminal as _;
 use std::process::ExitCode;
-use std::time::Duration;
 use tokio::sync::mpsc;
-use wharf::{
-    Adapter, Answer, Approvals, Ask, AskRules, Clocks, Decision, Error, Event, Host, Result, RunOptions, SessionChoice,
-    ToolRules, Turn,
-};
+use wharf::{Ask, Controller, Error, Event, Result, SessionChoice};
 
 /// Run a turn.
 pub(crate) async fn run(order: RunOrder, shell: &Shell) -> Result<ExitCode> {
@@ -49,11 +46,15 @@ pub(crate) async fn run(order: RunOrder, shell: &Shell) -> Result<ExitCode> {
     if shell.verbose {
         shell.say(styled(DIM, format!("  run {}", run.id())));
     }
-    if order.json { print(run, wanted, shell).await } else { watch(run, terminal, wanted, shell).await }
+    if order.json { print(run, &order, wanted, shell).await } else { watch(run, &order, terminal, wanted, shell).await }
 }
 
 /// Pass a run's events on as lines of JSON, as many at once as there are.
-async fn print(mut run: wharf::Run, wanted: Option<String>, shell: &Shell) -> Result<ExitCode> {
+async fn print(mut run: wharf::Run, order: &RunOrder, wanted: Option<String>, shell: &Shell) -> Result<ExitCode> {
+    let mut lines = Lines::default();
+    if order.messages {
+        lines.start();
+    }
     let controller = run.controller();
     let mut stops = stop_signals(&controller)?;
     loop {
@@ -75,6 +76,10 @@ async fn print(mut run: wharf::Run, wanted: Option<String>, shell: &Shell) -> Re
                     return Ok(code);
                 }
             }
+            line = lines.next(), if !lines.ended() => match line {
+                Some(line) => pass_on_json(&line, &controller, shell),
+                None => controller.no_next_turn(),
+            },
             () = stops.next() => shell.say(styled(DIM, "stopping; once more to stop at once")),
         }
     }
@@ -92,9 +97,18 @@ pub(crate) async fn demo(shell: &Shell) -> Result<ExitCode> {
 }
 
 /// Show a run until its end.
-async fn watch(mut run: wharf::Run, terminal: bool, wanted: Option<String>, shell: &Shell) -> Result<ExitCode> {
+async fn watch(
+    mut run: wharf::Run,
+    order: &RunOrder,
+    terminal: bool,
+    wanted: Option<String>,
+    shell: &Shell,
+) -> Result<ExitCode> {
     let mut view = View::new(shell);
     let mut lines = Lines::default();
+    if order.messages || (terminal && !reads_prompt(order) && input::in_foreground()) {
+        lines.start();
+    }
     // Asks that wait for a person, the one that was shown first.
     let mut open: VecDeque<Ask> = VecDeque::new();
     let controller = run.controller();
@@ -117,6 +131,10 @@ async fn watch(mut run: wharf::Run, terminal: bool, wanted: Option<String>, shel
                         view.end_line();
                         open.push_back(ask.clone());
                         if open.len() == 1 {
+                            // What was typed before the question was seen is no answer to it.
+                            while let Some(line) = lines.waiting() {
+                                pass_on(&line, &controller);
+                            }
                             lines.start();
                             prompt(ask, shell);
                         }
@@ -125,20 +143,21 @@ async fn watch(mut run: wharf::Run, terminal: bool, wanted: Option<String>, shel
                         let first = open.front().is_some_and(|ask| ask.id == *id);
                         open.retain(|ask| ask.id != *id);
                         if let Some(next) = open.front().filter(|_| first) {
-                            lines.start();
+                            // Nor is what was typed for another question.
+                            while lines.waiting().is_some() {}
                             prompt(next, shell);
                         }
                     }
                     event => view.show(event),
                 }
             }
-            line = lines.next(), if !open.is_empty() => {
+            line = lines.next(), if !open.is_empty() || !lines.ended() => {
                 if let Some(ask) = open.pop_front() {
-                    match answer(&ask, line.as_deref()) {
+                    match input::answer(&ask, line.as_deref()) {
                         Ok(answer) => {
                             controller.answer(answer);
                             if let Some(next) = open.front() {
-                                lines.start();
+                                while lines.waiting().is_some() {}
                                 prompt(next, shell);
                             }
                         }
@@ -148,6 +167,10 @@ async fn watch(mut run: wharf::Run, terminal: bool, wanted: Option<String>, shel
                             open.push_front(ask);
                         }
                     }
+                } else if let Some(line) = line {
+                    pass_on(&line, &controller);
+                } else {
+                    controller.no_next_turn();
                 }
             }
             () = stops.next() => {
@@ -178,70 +201,27 @@ fn prompt(ask: &Ask, shell: &Shell) {
     if !ask.detail.is_null() {
         shell.say(styled(DIM, format!("  {}", visible(&ask.detail.to_string()))));
     }
-    let mut ways = vec!["y = yes", "n = no"];
-    if ask.choices.iter().any(|choice| choice.kind == wharf::ChoiceKind::AllowAlways) {
-        ways.push("a = always");
-    }
-    if ask.choices.iter().any(|choice| choice.kind == wharf::ChoiceKind::RejectAndStop) {
-        ways.push("s = no, and stop");
-    }
-    if ask.input_editable {
-        ways.push("e {JSON} = yes, with this input");
-    }
-    if ask.free_text {
-        ways.push("t TEXT = answer with a text");
-    }
-    let others = ask.choices.iter().filter(|choice| choice.kind == wharf::ChoiceKind::Other);
-    let others: Vec<String> = others.map(|choice| format!("c {} = {}", choice.id, choice.label)).collect();
-    shell.say(format!("  {}", ways.into_iter().map(str::to_owned).chain(others).collect::<Vec<_>>().join(", ")));
+    shell.say(format!("  {}", input::ways(ask)));
 }
 
-/// What a person's line means. No line at all is a no.
-fn answer(ask: &Ask, line: Option<&str>) -> std::result::Result<Answer, String> {
-    let line = line.unwrap_or("n").trim();
-    let (word, rest) = line.split_once(' ').unwrap_or((line, ""));
-    let plain = |decision| Ok(Answer::new(&ask.id, decision));
-    match word {
-        "y" | "yes" => plain(Decision::Allow),
-        "a" | "always" => plain(Decision::AllowAlways),
-        "n" | "no" => plain(Decision::Deny),
-        "s" | "stop" => plain(Decision::DenyAndStop),
-        "e" if ask.input_editable => match serde_json::from_str(rest) {
-            Ok(input) => Ok(Answer { input: Some(input), ..Answer::new(&ask.id, Decision::Allow) }),
-            Err(why) => Err(format!("  that input is not JSON: {why}")),
-        },
-        "t" if ask.free_text => Ok(Answer { text: Some(rest.to_owned()), ..Answer::new(&ask.id, Decision::Allow) }),
-        "c" => plain(Decision::Choice(rest.trim().to_owned())),
-        _ => Err("  that is none of the answers".to_owned()),
+/// A line that answers no question: for the agent. Whether it took it is told by the events.
+fn pass_on(line: &str, controller: &Controller) {
+    if !line.trim().is_empty() {
+        controller.send(line);
     }
 }
 
-/// Lines from the terminal, read by a thread of its own from the first ask on.
-#[derive(Default)]
-struct Lines(Option<mpsc::UnboundedReceiver<String>>);
-
-impl Lines {
-    /// From here on lines count. What was typed before the question was seen is no answer to it.
-    fn start(&mut self) {
-        let lines = self.0.get_or_insert_with(|| {
-            let (sender, receiver) = mpsc::unbounded_channel();
-            std::thread::spawn(move || {
-                for line in std::io::stdin().lock().lines() {
-                    if line.is_err() || sender.send(line.unwrap_or_default()).is_err() {
-                        return;
-                    }
-                }
-            });
-            receiver
-        });
-        while lines.try_recv().is_ok() {}
+/// A line of JSON, which may be more than a message.
+fn pass_on_json(line: &str, controller: &Controller, shell: &Shell) {
+    if line.trim().is_empty() {
+        return;
     }
-
-    async fn next(&mut self) -> Option<String> {
-        match &mut self.0 {
-            Some(lines) => lines.recv().await,
-            None => std::future::pending().await,
-        }
+    match Said::read(line) {
+        Ok(Said::Message { text }) => controller.send(text),
+        Ok(Said::Answer(answer)) => controller.answer(answer),
+        Ok(Said::NextTurn(turn)) => controller.next_turn(turn),
+        Ok(Said::Cancel) => controller.cancel(),
+        Err(why) => shell.warn(why),
     }
 }
 
@@ -299,174 +279,4 @@ fn stop_signals(controller: &wharf::Controller) -> Result<StopSignals> {
         }
     });
     Ok(StopSignals(receiver))
-}
-
-/// The adapter that an order names, and the host with the program that it names.
-pub(crate) async fn adapter_for(order: &RunOrder, host: Host) -> Result<(Adapter, Host)> {
-    let adapter = host.adapter(&adapter_name(order, &host)?).await?;
-    let Some(program) = &order.program else { return Ok((adapter, host)) };
-    let program = std::path::absolute(program)
-        .map_err(|why| Error::invalid(format!("the program {} cannot be used: {why}", program.display())))?;
-    let host = host.with_program(&adapter, program);
-    Ok((adapter, host))
-}
-
-fn adapter_name(order: &RunOrder, host: &Host) -> Result<String> {
-    let named = order.adapter.clone().or_else(|| host.config().adapter.clone());
-    named.ok_or_else(|| {
-        Error::invalid("no adapter is named")
-            .hint("use --adapter, or set `adapter` in the configuration; `wharf adapters` lists them")
-    })
-}
-
-/// The turn that an order describes.
-pub(crate) fn turn(order: &RunOrder, host: &Host, adapter: &Adapter, terminal: bool) -> Result<Turn> {
-    let config = host.config();
-    let approvals = match order {
-        order if order.approve => Approvals::AllowAll,
-        order if order.deny => Approvals::Deny,
-        order if order.ask || order.rules.is_some() => Approvals::Ask,
-        _ => config.approvals.unwrap_or(if terminal { Approvals::Ask } else { Approvals::Deny }),
-    };
-    let mut turn = Turn {
-        system_prompt: order.system.as_deref().map(system_prompt).transpose()?,
-        workspace: order.workspace.clone(),
-        extra_dirs: order.add_dir.clone(),
-        session: session(order, host, adapter)?,
-        model: order.model.clone().or_else(|| config.model.clone()),
-        fallback_model: order.fallback_model.clone(),
-        effort: order.effort.clone().or_else(|| config.effort.clone()),
-        max_turns: order.max_turns,
-        max_cost_micros: order.max_cost.map(micros).transpose()?,
-        approvals,
-        tools: ToolRules {
-            allow: order.allow_tool.clone(),
-            deny: order.deny_tool.clone(),
-            only: order.only_tool.clone(),
-            without: order.without_tool.clone(),
-        },
-        mcp_servers: order.mcp.as_deref().map(json_file).transpose()?,
-        output_schema: order.output_schema.as_deref().map(json_file).transpose()?,
-        stream_text: !order.no_stream,
-        autopilot: order.autopilot,
-        ..Turn::new(prompt_text(order)?)
-    };
-    for option in &order.options {
-        let (name, value) = split_option(option)?;
-        turn.options.insert(name.to_owned(), wharf::parse_option(&adapter.info().options, name, value));
-    }
-    Ok(turn)
-}
-
-pub(crate) fn split_option(option: &str) -> Result<(&str, &str)> {
-    option
-        .split_once('=')
-        .ok_or_else(|| Error::invalid(format!("the option `{option}` has no value")).hint("write it as NAME=VALUE"))
-}
-
-#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "checked before")]
-fn micros(dollars: f64) -> Result<u64> {
-    if (0.0..1e9).contains(&dollars) {
-        Ok((dollars * 1e6).round() as u64)
-    } else {
-        Err(Error::invalid(format!("{dollars} is not an amount of dollars")))
-    }
-}
-
-fn prompt_text(order: &RunOrder) -> Result<String> {
-    if let Some(file) = &order.file {
-        return text_file(file);
-    }
-    match order.prompt.as_deref() {
-        Some(prompt) if prompt != "-" => Ok(prompt.to_owned()),
-        None if std::io::stdin().is_terminal() => Ok(String::new()),
-        _ => {
-            let mut bytes = Vec::new();
-            std::io::stdin()
-                .read_to_end(&mut bytes)
-                .map_err(|why| Error::invalid(format!("the prompt cannot be read from standard input: {why}")))?;
-            String::from_utf8(bytes).map_err(|_| Error::invalid("the prompt on standard input is not UTF-8"))
-        }
-    }
-}
-
-fn system_prompt(text: &str) -> Result<String> {
-    match text.strip_prefix('@') {
-        Some(file) => text_file(Path::new(file)),
-        None => Ok(text.to_owned()),
-    }
-}
-
-fn text_file(path: &Path) -> Result<String> {
-    std::fs::read_to_string(path)
-        .map_err(|why| Error::invalid(format!("the file {} cannot be read: {why}", path.display())))
-}
-
-fn json_file(path: &Path) -> Result<serde_json::Value> {
-    serde_json::from_str(&text_file(path)?)
-        .map_err(|why| Error::invalid(format!("the file {} is not JSON: {why}", path.display())))
-}
-
-fn session(order: &RunOrder, host: &Host, adapter: &Adapter) -> Result<SessionChoice> {
-    let known = |name: &str| -> Result<String> {
-        let sessions = host.known_sessions()?;
-        if name == "last" {
-            let workspace = std::fs::canonicalize(&order.workspace).unwrap_or_else(|_| order.workspace.clone());
-            let last =
-                sessions.map(|sessions| sessions.last(Some(&adapter.info().id), Some(&workspace))).transpose()?;
-            return last.flatten().map(|entry| entry.id).ok_or_else(|| {
-                Error::invalid(format!("no session of {} in this workspace is remembered", adapter.info().id))
-                    .hint("`wharf sessions` lists those that are")
-            });
-        }
-        // A session that wharf does not remember may still be one that the agent knows.
-        let known = sessions.map(|sessions| sessions.find(name)).transpose()?.flatten();
-        Ok(known.map_or_else(|| name.to_owned(), |entry| entry.id))
-    };
-    if let Some(name) = &order.resume {
-        return known(name).map(SessionChoice::Resume);
-    }
-    if let Some(name) = &order.fork {
-        return known(name).map(SessionChoice::Fork);
-    }
-    Ok(SessionChoice::Fresh(order.session_id.clone()))
-}
-
-fn run_options(order: &RunOrder, host: &Host, terminal: bool) -> Result<RunOptions> {
-    let usual = host.clocks();
-    let seconds = |value: Option<f64>| -> Result<Option<Duration>> {
-        let bad = |value| Error::invalid(format!("{value} is not a number of seconds"));
-        let sound =
-            |value: f64| Duration::try_from_secs_f64(value).ok().filter(|time| *time < Duration::from_hours(24 * 365));
-        value.map(|value| sound(value).ok_or_else(|| bad(value))).transpose()
-    };
-    let clocks = Clocks {
-        first_output: seconds(order.limit_first_output)?.or(usual.first_output),
-        idle: seconds(order.limit_idle)?.or(usual.idle),
-        total: seconds(order.limit_total)?.or(usual.total),
-        // Where nobody can be asked there is no use in waiting for an answer, unless somebody set a time for it.
-        ask: seconds(order.limit_ask)?.unwrap_or(if terminal || host.config().limits.ask.is_some() {
-            usual.ask
-        } else {
-            Duration::ZERO
-        }),
-        grace: seconds(order.grace)?.unwrap_or(usual.grace),
-    };
-    let rules = match &order.rules {
-        Some(path) => rules_file(path)?,
-        None => AskRules::default(),
-    };
-    Ok(RunOptions { clocks: Some(clocks), rules, unrecorded: order.no_record, frame_limit: order.limit_frame })
-}
-
-fn rules_file(path: &Path) -> Result<AskRules> {
-    let text = text_file(path)?;
-    toml::from_str(&text).map_err(|why| {
-        let line = why.span().map_or(1, |span| text[..span.start.min(text.len())].matches('\n').count() + 1);
-        Error::invalid(format!(
-            "the rules {}, line {line}: {}",
-            path.display(),
-            why.message().trim().replace('\n', "; ")
-        ))
-    })
 }

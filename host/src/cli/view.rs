@@ -43,6 +43,9 @@ impl<'a> View<'a> {
             Event::Notice { level, text } if *level >= Level::Warn || self.shell.verbose => {
                 self.say(styled(ODD, format!("  {text}")));
             }
+            Event::MessageSent { text } | Event::TurnBegun { prompt: text } => {
+                self.say(styled(DIM, format!("  » {}", visible(text))));
+            }
             Event::Retrying(failure) => self.say(styled(ODD, format!("  the agent retries: {}", failure.message))),
             Event::Limit { scope, blocked: true, .. } => self.say(styled(ODD, format!("  rate limit: {scope}"))),
             Event::FileChange(change) => self.say(styled(DIM, format!("  {} {}", change.kind, change.path))),

@@ -139,10 +139,20 @@ fn of_two_runs_in_one_second_the_last_is_the_one_made_last() {
         return;
     }
     let random = ["80000000", "f0000000", "00000000", "c0000000"];
+    let made = |path: &Path| fs::metadata(path).and_then(|file| file.created()).expect("it is there");
     for random in random {
-        leave(&root, &format!("20261116T000000-{random}"));
-        // Longer than the clock of the file system takes for a step.
-        std::thread::sleep(std::time::Duration::from_millis(20));
+        let run = format!("20261116T000000-{random}");
+        leave(&root, &run);
+        // Until the clock of the file system, which goes in steps, has made one.
+        let probe = folder.path().join("probe");
+        let moved_on = || {
+            let _ = fs::remove_file(&probe);
+            fs::write(&probe, "").expect("it can be written");
+            made(&probe) > made(&root.join(&run))
+        };
+        while !moved_on() {
+            std::thread::yield_now();
+        }
     }
     let found: Vec<String> = list(&root).expect("it can be listed").into_iter().map(|run| run.id).collect();
     let expected: Vec<String> = random.iter().rev().map(|random| format!("20261116T000000-{random}")).collect();

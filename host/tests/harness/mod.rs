@@ -7,8 +7,9 @@
 use serde_json::Value;
 use std::ffi::OsStr;
 use std::fmt::Write as _;
+use std::io::{BufRead as _, BufReader, Read as _};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Child, ChildStdout, Command, Output, Stdio};
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
@@ -322,6 +323,13 @@ impl Place {
         lines
     }
 
+    /// The processes of this place's agents that follow its script, not what those started.
+    pub(crate) fn agents(&self) -> Vec<u32> {
+        let is_agent = |line: &str| line.contains("wharf-fake-agent --") && line.contains("--script");
+        let lines = command_lines().filter(|(_, line)| line.contains(self.tag()) && is_agent(line));
+        lines.filter(|(_, line)| !line.contains(" run ")).map(|(pid, _)| pid).collect()
+    }
+
     /// No process is left.
     #[track_caller]
     pub(crate) fn expect_no_process(&self) {
@@ -339,9 +347,42 @@ impl Place {
 
 /// The command lines of all processes that have a text in them.
 pub(crate) fn processes_with(text: &str) -> Vec<String> {
+    command_lines().map(|(_, line)| line).filter(|line| line.contains(text)).collect()
+}
+
+fn command_lines() -> impl Iterator<Item = (u32, String)> {
     let entries = std::fs::read_dir("/proc").unwrap().filter_map(Result::ok);
-    let lines = entries.filter_map(|entry| std::fs::read(entry.path().join("cmdline")).ok());
-    lines.map(|line| String::from_utf8_lossy(&line).replace('\0', " ")).filter(|line| line.contains(text)).collect()
+    entries.filter_map(|entry| {
+        let pid = entry.file_name().to_str()?.parse().ok()?;
+        let line = std::fs::read(entry.path().join("cmdline")).ok()?;
+        Some((pid, String::from_utf8_lossy(&line).replace('\0', " ")))
+    })
+}
+
+/// The resident memory of a process, in bytes.
+pub(crate) fn resident(pid: u32) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).expect("it is alive");
+    line.trim().trim_end_matches("kB").trim().parse::<u64>().unwrap() * 1024
+}
+
+/// What a process has written so far, in bytes, to wherever.
+pub(crate) fn written(pid: u32) -> u64 {
+    let io = std::fs::read_to_string(format!("/proc/{pid}/io")).unwrap();
+    io.lines().find_map(|line| line.strip_prefix("wchar: ")?.parse().ok()).expect("the kernel counts it")
+}
+
+/// Waits until a figure has begun to grow and then stands still, over many looks; gives the figure.
+#[track_caller]
+pub(crate) fn settled(what: &str, mut figure: impl FnMut() -> u64) -> u64 {
+    let (mut last, mut same) = (0, 0);
+    wait_until(what, || {
+        let now = figure();
+        same = if now > 0 && now == last { same + 1 } else { 0 };
+        last = now;
+        same == 100
+    });
+    last
 }
 
 /// Waits until something holds.
@@ -352,6 +393,33 @@ pub(crate) fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
         assert!(begun.elapsed() < PATIENCE, "it never came: {what}");
         std::thread::sleep(Duration::from_millis(5));
     }
+}
+
+/// Starts `wharf run` and waits for an event of a type, which is given with all before it.
+pub(crate) fn started(
+    place: &Place,
+    script: &Script,
+    more: &[&str],
+    until: &str,
+) -> (Child, BufReader<ChildStdout>, String) {
+    let mut child = place.order(script, more).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut reader = BufReader::new(child.stdout.take().unwrap());
+    let mut printed = String::new();
+    while !printed.lines().last().is_some_and(|line| line.contains(&format!("\"type\":\"{until}\""))) {
+        assert!(reader.read_line(&mut printed).unwrap() > 0, "it ended before {until}: {printed}");
+    }
+    (child, reader, printed)
+}
+
+/// Reads the rest, and gives the run as a whole.
+pub(crate) fn ended(mut child: Child, mut reader: BufReader<ChildStdout>, mut printed: String) -> Ran {
+    reader.read_to_string(&mut printed).unwrap();
+    let mut stderr = Vec::new();
+    if let Some(mut talk) = child.stderr.take() {
+        talk.read_to_end(&mut stderr).unwrap();
+    }
+    let status = child.wait().unwrap();
+    Ran::of(&std::process::Output { status, stdout: printed.into_bytes(), stderr })
 }
 
 /// Sends a signal to a process.

@@ -1,7 +1,8 @@
 //! The adapter to read first: a made-up agent that prints plain JSON lines.
 //!
 //! The agent behind it is `wharf echo-agent` (see `agent/`), or the scripted one of the tests. It reads its prompt
-//! from stdin, and where approvals are `ask` it also reads answers there, one JSON line each.
+//! from stdin, and where approvals are `ask` or messages are wanted it also reads answers and messages there, one JSON
+//! line each.
 
 use wharf_adapter::json::{self, Object};
 use wharf_adapter::{
@@ -16,6 +17,15 @@ use wharf_adapter::{
 pub struct Echo {
     /// The session that was asked for, to tell whether it was resumed.
     wanted_session: Option<String>,
+    /// What is answered where nobody is to be asked.
+    decided: Option<bool>,
+    /// Whether stdin stays open.
+    duplex: bool,
+}
+
+/// Whether stdin stays open.
+fn is_duplex(turn: &Turn) -> bool {
+    turn.approvals == Approvals::Ask || turn.option("duplex").is_true()
 }
 
 impl Adapter for Echo {
@@ -23,7 +33,8 @@ impl Adapter for Echo {
         let info = AdapterInfo::new("echo", "Echo, the example agent", env!("CARGO_PKG_VERSION"))
             .program("wharf-echo-agent")
             .option("script", OptionKind::Text, None, "a script for the agent to follow instead of echoing")
-            .option("delay", OptionKind::Integer, None, "milliseconds between two pieces of the answer");
+            .option("delay", OptionKind::Integer, None, "milliseconds between two pieces of the answer")
+            .option("duplex", OptionKind::Flag, Some("false"), "keep talking over stdin: messages in mid-turn");
         AdapterInfo {
             tested_with: ">=1.0.0, <2.0.0".to_owned(),
             install_hint: "it comes with wharf".to_owned(),
@@ -88,7 +99,7 @@ impl Adapter for Echo {
                 launch.pair(&format!("--{option}"), value.raw());
             }
         }
-        if turn.approvals == Approvals::Ask {
+        if is_duplex(turn) {
             launch.arg("--duplex");
             launch.ends = Ending::WhenStdinCloses;
         }
@@ -99,9 +110,10 @@ impl Adapter for Echo {
     }
 
     fn build_prompt(&mut self, turn: &Turn, _binary: &Binary) -> Result<PromptDelivery, Failure> {
-        Ok(if turn.approvals == Approvals::Ask {
-            let line = Object::new().str("type", "prompt").str("text", &turn.prompt).finish() + "\n";
-            PromptDelivery::StdinOpen(line.into_bytes())
+        self.decided = (turn.approvals != Approvals::Ask).then_some(turn.approvals == Approvals::AllowAll);
+        self.duplex = is_duplex(turn);
+        Ok(if self.duplex {
+            PromptDelivery::StdinOpen((prompt(turn) + "\n").into_bytes())
         } else {
             PromptDelivery::Stdin(turn.prompt.clone().into_bytes())
         })
@@ -147,7 +159,12 @@ impl Adapter for Echo {
                     ..Usage::new(UsageScope::TurnTotal, "usage")
                 });
             }
-            "ask" => out.emit(Event::Ask(ask(&id, line)?)),
+            "ask" => match self.decided {
+                None => out.emit(Event::Ask(ask(&id, line)?)),
+                Some(allow) => {
+                    out.write_line(Object::new().str("type", "answer").str("ask", &id).bool("allow", allow).finish());
+                }
+            },
             "done" => out.completed(None),
             "failed" => out.failed(Failure::new(error_class(line.get("class").name()), text.str().unwrap_or_default())),
             other => out.unknown(other),
@@ -168,6 +185,7 @@ impl Adapter for Echo {
             }
             Reply::Message(text) => out.write_line(Object::new().str("type", "message").str("text", &text).finish()),
             Reply::Cancel => out.write_line(Object::new().str("type", "cancel").finish()),
+            Reply::NextTurn(turn) if self.duplex => out.write_line(prompt(&turn)),
             Reply::Start | Reply::Oversized(_) | Reply::NextTurn(_) | Reply::Timer(_) => {}
         }
     }
@@ -184,6 +202,12 @@ impl Adapter for Echo {
         };
         ModelList::Models(vec![model("echo-1", "Echo", true), model("echo-loud", "Echo, loud", false)])
     }
+}
+
+/// The line that begins a turn. The first one's model is on the command line, too.
+fn prompt(turn: &Turn) -> String {
+    let line = Object::new().str("type", "prompt").str("text", &turn.prompt);
+    line.maybe_str("model", turn.model.as_deref()).finish()
 }
 
 fn ask(id: &str, line: Json<'_>) -> Result<Ask, Malformed> {

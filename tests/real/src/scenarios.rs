@@ -52,6 +52,8 @@ pub(crate) const ALL: &[Scenario] = &[
     scenario("system prompt arrives", prompts::system),
     scenario("200 KB prompt arrives", prompts::long),
     scenario("prompt that begins with a slash", prompts::slash),
+    scenario("message in mid-turn", prompts::in_mid_turn),
+    scenario("second turn in the same process", prompts::second),
     scenario("nobody approves", approvals::nobody),
     scenario("ask allowed", approvals::allowed),
     scenario("ask denied", approvals::denied),

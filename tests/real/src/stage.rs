@@ -4,7 +4,7 @@ use crate::agent::{Agent, Login};
 use crate::ran::{Ran, text};
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::{BufRead as _, BufReader, Read as _};
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
@@ -137,6 +137,9 @@ impl<'a> Stage<'a> {
     pub(crate) fn start(&self, url: &str, login: Login, words: &[&str]) -> Result<Running, String> {
         let mut command = self.wharf(url, login);
         command.args(self.words()).args(words);
+        if words.contains(&"--messages") {
+            command.stdin(Stdio::piped());
+        }
         let mut child =
             command.spawn().map_err(|why| format!("{} cannot be started: {why}", self.agent.wharf.display()))?;
         let stdout = child.stdout.take().expect("stdout is piped");
@@ -197,6 +200,17 @@ impl<'a> Stage<'a> {
 }
 
 impl Running {
+    /// Say something more to the agent.
+    pub(crate) fn say(&mut self, text: &str) -> Result<(), String> {
+        self.write(&serde_json::json!({ "type": "message", "text": text }))
+    }
+
+    /// One of the lines that `--messages --json` takes.
+    pub(crate) fn write(&mut self, line: &serde_json::Value) -> Result<(), String> {
+        let stdin = self.child.stdin.as_mut().ok_or("its stdin is not piped")?;
+        writeln!(stdin, "{line}").map_err(|why| format!("nobody reads the message: {why}"))
+    }
+
     /// Wait until the agent has said this.
     pub(crate) fn wait_for_event(&self, kind: &str) -> Result<(), String> {
         let look = || self.has_said(kind).then_some(());

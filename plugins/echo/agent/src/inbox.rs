@@ -12,8 +12,8 @@ const AHEAD: usize = 64;
 /// One line from the other side.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Letter {
-    /// What the turn is about.
-    Prompt(String),
+    /// What the turn is about, and with which model where that is said.
+    Prompt(String, Option<String>),
     /// To a question.
     Answer(Answer),
     /// Something more, in the middle of the turn.
@@ -81,19 +81,14 @@ impl Inbox {
     }
 
     /// The prompt. What comes before it is nothing to this turn, but for a cancellation, which leaves no prompt.
-    pub(crate) fn prompt(&mut self) -> Option<String> {
+    pub(crate) fn prompt(&mut self) -> Option<(String, Option<String>)> {
         loop {
             match self.wait()? {
-                Letter::Prompt(text) => return Some(text),
+                Letter::Prompt(text, model) => return Some((text, model)),
                 Letter::Cancel => return None,
                 Letter::Answer(_) | Letter::Message(_) => {}
             }
         }
-    }
-
-    /// Stays until the other side closes the stream.
-    pub(crate) fn wait_until_closed(mut self) {
-        while self.wait().is_some() {}
     }
 }
 
@@ -108,7 +103,7 @@ fn read(line: &[u8]) -> Option<Letter> {
     let value: Value = serde_json::from_slice(line).ok()?;
     let text = || value["text"].as_str().map(str::to_owned);
     match value["type"].as_str()? {
-        "prompt" => text().map(Letter::Prompt),
+        "prompt" => text().map(|text| Letter::Prompt(text, value["model"].as_str().map(str::to_owned))),
         "message" => text().map(Letter::Message),
         "cancel" => Some(Letter::Cancel),
         "answer" => Some(Letter::Answer(Answer {
@@ -133,7 +128,11 @@ mod tests {
             Some(Letter::Answer(Answer { ask: "a".to_owned(), allow, text: text.map(str::to_owned), input }))
         };
         for (line, letter) in [
-            (r#"{"type":"prompt","text":"hi"}"#, Some(Letter::Prompt("hi".to_owned()))),
+            (r#"{"type":"prompt","text":"hi"}"#, Some(Letter::Prompt("hi".to_owned(), None))),
+            (
+                r#"{"type":"prompt","text":"hi","model":"m"}"#,
+                Some(Letter::Prompt("hi".to_owned(), Some("m".to_owned()))),
+            ),
             (r#"{"type":"message","text":"and"}"#, Some(Letter::Message("and".to_owned()))),
             (r#"{"type":"cancel"}"#, Some(Letter::Cancel)),
             (r#"{"type":"answer","ask":"a","allow":true}"#, answer(true, None, None)),
@@ -156,7 +155,7 @@ mod tests {
         let inbox = |text: &'static str| Inbox::open(text.as_bytes());
         assert_eq!(
             inbox("x\n{\"type\":\"message\",\"text\":\"m\"}\n{\"type\":\"prompt\",\"text\":\"p\"}").prompt(),
-            Some("p".to_owned())
+            Some(("p".to_owned(), None))
         );
         assert_eq!(inbox("{\"type\":\"cancel\"}\n{\"type\":\"prompt\",\"text\":\"p\"}").prompt(), None);
         assert_eq!(inbox("").prompt(), None);

@@ -40,7 +40,7 @@ pub fn run(
         Ok(Invocation::Version) => writeln!(stdout, "echo-agent {}", env!("CARGO_PKG_VERSION"))
             .and_then(|()| stdout.flush())
             .map_err(Stop::from),
-        Ok(Invocation::Turn(options)) => converse(&options, stdin, stdout),
+        Ok(Invocation::Turn(options)) => converse(options, stdin, stdout),
     };
     match result {
         Ok(()) => 0,
@@ -53,7 +53,11 @@ pub fn run(
     }
 }
 
-fn converse(options: &Options, mut stdin: impl BufRead + Send + 'static, stdout: &mut dyn Write) -> Result<(), Stop> {
+fn converse(
+    mut options: Options,
+    mut stdin: impl BufRead + Send + 'static,
+    stdout: &mut dyn Write,
+) -> Result<(), Stop> {
     let system = match &options.system {
         Some(file) => Some(
             std::fs::read_to_string(file)
@@ -61,21 +65,29 @@ fn converse(options: &Options, mut stdin: impl BufRead + Send + 'static, stdout:
         ),
         None => None,
     };
-    let (prompt, inbox) = if options.duplex {
+    let (mut prompt, mut inbox) = if options.duplex {
         let mut inbox = Inbox::open(stdin);
         (inbox.prompt().unwrap_or_default(), inbox)
     } else {
         let mut bytes = Vec::new();
         stdin.read_to_end(&mut bytes).map_err(|error| Stop::Unfit(format!("cannot read the prompt: {error}")))?;
-        (String::from_utf8_lossy(&bytes).into_owned(), Inbox::closed())
+        ((String::from_utf8_lossy(&bytes).into_owned(), None), Inbox::closed())
     };
-    let prompt = prompt.trim();
-    if prompt.is_empty() {
-        return Err(Stop::Unfit("the prompt is empty; it is read from stdin".to_owned()));
+    options.session.get_or_insert_with(turn::new_session);
+    // One turn for each prompt, until the other side closes the stream.
+    loop {
+        let (text, model) = prompt;
+        let text = text.trim();
+        if text.is_empty() {
+            return Err(Stop::Unfit("the prompt is empty; it is read from stdin".to_owned()));
+        }
+        options.model = model.unwrap_or(options.model);
+        inbox = Turn::new(&options, text, system.as_deref(), inbox, stdout).take()?;
+        match inbox.prompt() {
+            Some(next) => prompt = next,
+            None => return Ok(()),
+        }
     }
-    let inbox = Turn::new(options, prompt, system.as_deref(), inbox, stdout).take()?;
-    inbox.wait_until_closed();
-    Ok(())
 }
 
 /// There is nobody to tell if even this cannot be written.

@@ -67,7 +67,7 @@ impl<'a> Turn<'a> {
     }
 
     fn go(&mut self) -> Result<(), Stop> {
-        let session = self.options.session.clone().unwrap_or_else(new_session);
+        let session = &self.options.session;
         let version = env!("CARGO_PKG_VERSION");
         self.write(&json!({ "type": "hello", "session": session, "model": self.options.model, "version": version }))?;
         let thought = "I count the words, look around, and say it back.";
@@ -151,7 +151,7 @@ impl<'a> Turn<'a> {
                 self.messages.push_back(text);
             }
             // A second prompt, or the answer to a question that is not open.
-            Letter::Prompt(_) | Letter::Answer(_) => {}
+            Letter::Prompt(..) | Letter::Answer(_) => {}
         }
         Ok(())
     }
@@ -179,7 +179,7 @@ fn pieces(text: &str) -> VecDeque<String> {
 }
 
 /// Different for each process and each moment, which is all that a session of nothing needs.
-fn new_session() -> String {
+pub(crate) fn new_session() -> String {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     format!("echo-{:x}-{:x}", since.as_nanos(), std::process::id())
 }

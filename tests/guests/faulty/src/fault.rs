@@ -8,6 +8,9 @@ use wharf_adapter::{Effects, Span, Text};
 /// How much `noisy` prints before it panics.
 const NOISE: usize = 10_000_000;
 
+/// How much `chatter` answers to each line.
+const ANSWER: usize = 64 << 10;
+
 /// What goes wrong in a turn.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Fault {
@@ -30,6 +33,8 @@ pub(crate) enum Fault {
     Noisy,
     /// `parse_chunk` calls the host, which is closed then.
     FetchInParse,
+    /// `parse_chunk` answers each `delta` with a long line to the agent's stdin, which stays open.
+    Chatter,
     /// `parse_chunk` points outside of the chunk.
     BadSpan,
     /// `finish` does not return.
@@ -42,7 +47,7 @@ pub(crate) enum Fault {
 
 impl Fault {
     /// All of them; the first is the default.
-    pub(crate) const ALL: [Fault; 13] = [
+    pub(crate) const ALL: [Fault; 14] = [
         Fault::None,
         Fault::Loop,
         Fault::Sleep,
@@ -52,6 +57,7 @@ impl Fault {
         Fault::Deep,
         Fault::Noisy,
         Fault::FetchInParse,
+        Fault::Chatter,
         Fault::BadSpan,
         Fault::LoopFinish,
         Fault::Ungranted,
@@ -70,6 +76,7 @@ impl Fault {
             Fault::Deep => "deep",
             Fault::Noisy => "noisy",
             Fault::FetchInParse => "fetch-in-parse",
+            Fault::Chatter => "chatter",
             Fault::BadSpan => "bad-span",
             Fault::LoopFinish => "loop-finish",
             Fault::Ungranted => "ungranted",
@@ -104,8 +111,18 @@ pub(crate) fn in_line(fault: Fault, is_boom: bool, out: &mut Effects) {
             out.message("behind", None, Text::Quoted(Span { start: 1 << 30, length: 10 }));
             out.message("wrapped", None, Text::Verbatim(Span { start: u32::MAX - 1, length: u32::MAX }));
         }
-        Fault::None | Fault::PanicOnBoom | Fault::LoopFinish | Fault::Ungranted | Fault::BuildPanic => {}
+        Fault::None
+        | Fault::PanicOnBoom
+        | Fault::Chatter
+        | Fault::LoopFinish
+        | Fault::Ungranted
+        | Fault::BuildPanic => {}
     }
+}
+
+/// The line that `chatter` answers with, without its end.
+pub(crate) fn chatter() -> String {
+    "y".repeat(ANSWER - 1)
 }
 
 /// Does not return.

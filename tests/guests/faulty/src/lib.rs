@@ -11,7 +11,7 @@ mod trespass;
 use fault::Fault;
 use wharf_adapter::{
     Adapter, AdapterInfo, Binary, Effects, ErrorClass, Event, ExitStatus, Failure, Host, Json, Launch, Malformed,
-    OptionKind, SessionInfo, Surroundings, Turn, locate,
+    OptionKind, PromptDelivery, SessionInfo, Surroundings, Turn, locate,
 };
 
 /// The program it runs: the scripted agent of the tests.
@@ -52,6 +52,11 @@ impl Adapter for Faulty {
         Ok(launch)
     }
 
+    fn build_prompt(&mut self, turn: &Turn, _binary: &Binary) -> Result<PromptDelivery, Failure> {
+        let prompt = turn.prompt.clone().into_bytes();
+        Ok(if self.fault == Fault::Chatter { PromptDelivery::StdinOpen(prompt) } else { PromptDelivery::Stdin(prompt) })
+    }
+
     fn line(&mut self, line: Json<'_>, out: &mut Effects) -> Result<(), Malformed> {
         let [kind, id, text] = line.pick(["type", "id", "text"])?;
         fault::in_line(self.fault, text.is("boom"), out);
@@ -66,7 +71,12 @@ impl Adapter for Faulty {
                     runtime_version: version.string(),
                 }));
             }
-            "delta" => out.text_delta(&id, None, text.text_or_empty()),
+            "delta" => {
+                out.text_delta(&id, None, text.text_or_empty());
+                if self.fault == Fault::Chatter {
+                    out.write_line(fault::chatter());
+                }
+            }
             "say" => out.message(&id, None, text.text_or_empty()),
             "done" => out.completed(None),
             "failed" => out.failed(Failure::new(ErrorClass::Other, text.str().unwrap_or_default())),

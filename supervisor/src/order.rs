@@ -6,13 +6,13 @@ use std::path::PathBuf;
 use super::{SpawnError, SpawnErrorKind};
 
 /// The variable that every process of a run inherits: the run's id.
-pub(crate) const MARKER_RUN: &str = "WHARF_RUN";
+pub const MARKER_RUN: &str = "WHARF_RUN";
 /// The variable that says whose run it is: `<process id>:<start time>` of the host.
-pub(crate) const MARKER_HOST: &str = "WHARF_HOST";
+pub const MARKER_HOST: &str = "WHARF_HOST";
 
 /// An agent to be started.
 #[derive(Clone, Debug)]
-pub(crate) struct Order {
+pub struct Order {
     /// Absolute path: whoever orders has found the program already.
     pub program: PathBuf,
     /// Its arguments, without the program itself.

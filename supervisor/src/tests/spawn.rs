@@ -6,7 +6,7 @@ use std::process::Stdio;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use super::*;
-use crate::supervisor::{Containment, Exit, SpawnErrorKind, platform::Nest, spawner};
+use crate::{Containment, Exit, SpawnErrorKind, platform::Nest, spawner};
 
 #[tokio::test]
 async fn the_environment_is_what_was_ordered_and_the_markers() {

@@ -4,7 +4,7 @@
 use std::process::Stdio;
 
 use super::*;
-use crate::supervisor::{Reaped, become_subreaper, reap_orphans};
+use crate::{Reaped, become_subreaper, reap_orphans};
 
 const ROLE: &str = "WHARF_TEST_ROLE";
 const SCRIPT: &str = "WHARF_TEST_SCRIPT";

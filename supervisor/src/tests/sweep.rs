@@ -1,7 +1,7 @@
 //! Ending: whatever the agent has started, wherever that went.
 
 use super::*;
-use crate::supervisor::{Containment, Swept};
+use crate::{Containment, Swept};
 
 /// Ends the agent by closing its stdin, then sweeps.
 async fn leave_and_sweep(process: &mut Process) -> Swept {

@@ -7,8 +7,7 @@ use super::Order;
 
 /// Stable names for what went wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub(crate) enum SpawnErrorKind {
+pub enum SpawnErrorKind {
     /// There is no such program.
     ProgramNotFound,
     /// The program is there, but the system cannot run it.
@@ -30,7 +29,7 @@ pub(crate) enum SpawnErrorKind {
 /// An agent that could not be started.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot start {} in {}: {reason}", program.display(), workspace.display())]
-pub(crate) struct SpawnError {
+pub struct SpawnError {
     program: PathBuf,
     workspace: PathBuf,
     kind: SpawnErrorKind,
@@ -60,7 +59,7 @@ impl SpawnError {
     }
 
     /// What went wrong, for programs.
-    pub(crate) fn kind(&self) -> SpawnErrorKind {
+    pub fn kind(&self) -> SpawnErrorKind {
         self.kind
     }
 }

@@ -6,7 +6,8 @@
 //! of it left; [`reap_orphans`] does the same for the runs of hosts that died.
 //!
 //! It never signals a bare number that might meanwhile mean somebody else, never waits for children it does not know,
-//! and knows nothing of adapters, turns or outcomes.
+//! and knows nothing of adapters, turns or outcomes. It is a crate of its own because it is all that differs between
+//! systems: without the host's dependencies any machine can check it for all of them.
 
 mod error;
 mod order;
@@ -37,16 +38,16 @@ mod tests;
 use std::path::Path;
 use std::process::ExitStatus;
 
-pub(crate) use error::{SpawnError, SpawnErrorKind};
-pub(crate) use order::{MARKER_HOST, MARKER_RUN, Order};
+pub use error::{SpawnError, SpawnErrorKind};
+pub use order::{MARKER_HOST, MARKER_RUN, Order};
 #[cfg(unix)]
-pub(crate) use process::Process;
+pub use process::Process;
 #[cfg(windows)]
 pub use windows::Process;
 
 /// How a process ended. Both are absent only where the system would not tell.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Exit {
+pub struct Exit {
     /// What it returned, when it ended by itself.
     pub code: Option<i32>,
     /// The signal that ended it.
@@ -65,8 +66,7 @@ impl From<ExitStatus> for Exit {
 
 /// What keeps a run's processes together, so that a report can say how far "none is left" may be trusted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[allow(dead_code, reason = "which of them there are depends on the system; so far only tests look")]
-pub(crate) enum Containment {
+pub enum Containment {
     /// A cgroup of its own: nothing leaves it unseen.
     Cgroup,
     /// Group, session, parentage and marker, looked up in the process table. A process that cleared its environment,
@@ -118,6 +118,6 @@ pub fn become_subreaper() -> std::io::Result<()> {
 ///
 /// Blocks for as long as it takes, bounded by some seconds a run. Any number of hosts may do it at once: each entry is
 /// locked by the one that works on it. Where the system itself ends the agents of a dead host, there is nothing to do.
-pub(crate) fn reap_orphans(registry: &Path) -> Vec<Reaped> {
+pub fn reap_orphans(registry: &Path) -> Vec<Reaped> {
     platform::reap_orphans(registry)
 }

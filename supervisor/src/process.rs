@@ -24,7 +24,7 @@ const PIPE_SIZE: usize = 1 << 20;
 ///
 /// Dropped without a [`sweep`](Process::sweep), it kills the tree itself, as well as it can without waiting long.
 #[derive(Debug)]
-pub(crate) struct Process {
+pub struct Process {
     child: Child,
     id: u32,
     tree: Arc<Tree>,
@@ -34,7 +34,7 @@ pub(crate) struct Process {
 
 impl Process {
     /// Starts an agent in a session and process group of its own. Must be called within a tokio runtime.
-    pub(crate) async fn spawn(order: Order) -> Result<Self, SpawnError> {
+    pub async fn spawn(order: Order) -> Result<Self, SpawnError> {
         order.check()?;
         let copy = order.clone();
         match spawner::on_thread(move || Self::spawn_here(&copy)).await {
@@ -81,17 +81,17 @@ impl Process {
     }
 
     /// The process id of the agent, which is also that of its group and session.
-    pub(crate) fn id(&self) -> u32 {
+    pub fn id(&self) -> u32 {
         self.id
     }
 
     /// The way to its stdin, once; none if the order had none. Closed by dropping it.
-    pub(crate) fn take_stdin(&mut self) -> Option<ChildStdin> {
+    pub fn take_stdin(&mut self) -> Option<ChildStdin> {
         self.child.stdin.take()
     }
 
     /// What it says, once.
-    pub(crate) fn take_stdout(&mut self) -> Option<ChildStdout> {
+    pub fn take_stdout(&mut self) -> Option<ChildStdout> {
         let stdout = self.child.stdout.take();
         // Some agents exit without waiting for their output to be read, and lose what does not fit into the pipe: seen
         // with Claude Code 2.0. Where the system does not grant the larger one, the usual one has to do.
@@ -103,19 +103,18 @@ impl Process {
     }
 
     /// What it complains about, once.
-    pub(crate) fn take_stderr(&mut self) -> Option<ChildStderr> {
+    pub fn take_stderr(&mut self) -> Option<ChildStderr> {
         self.child.stderr.take()
     }
 
     /// What holds the tree together.
-    #[cfg_attr(not(test), expect(dead_code, reason = "what the tests of this module look at"))]
-    pub(crate) fn containment(&self) -> Containment {
+    pub fn containment(&self) -> Containment {
         self.tree.containment()
     }
 
     /// Waits for the agent itself, not for its tree: that is the sweep's. May be cancelled and called again, also after
     /// the end. Closes a stdin that nobody has taken.
-    pub(crate) async fn wait(&mut self) -> Exit {
+    pub async fn wait(&mut self) -> Exit {
         match self.child.wait().await {
             Ok(status) => {
                 self.tree.agent_reaped();
@@ -128,21 +127,17 @@ impl Process {
 
     /// Asks the whole group to stop what it does (SIGINT). A program that was started with SIGINT ignored, as scripts
     /// start what they put into the background, hands that on to its agents unless it has a handler for it.
-    #[cfg_attr(
-        not(test),
-        expect(dead_code, reason = "for runtimes that end better by SIGINT, once the interface can say so")
-    )]
-    pub(crate) fn interrupt(&mut self) -> io::Result<()> {
+    pub fn interrupt(&mut self) -> io::Result<()> {
         self.tree.signal(Signal::INT)
     }
 
     /// Asks the whole group to end (SIGTERM).
-    pub(crate) fn terminate(&mut self) -> io::Result<()> {
+    pub fn terminate(&mut self) -> io::Result<()> {
         self.tree.signal(Signal::TERM)
     }
 
     /// Ends the whole group (SIGKILL). What has left the group is for the sweep.
-    pub(crate) fn kill(&mut self) -> io::Result<()> {
+    pub fn kill(&mut self) -> io::Result<()> {
         self.tree.signal(Signal::KILL)
     }
 
@@ -150,7 +145,7 @@ impl Process {
     ///
     /// For `grace`, what is left may end by itself, as tools do whose agent has just ended; then it is killed without
     /// further asking. Does not return before a look finds nothing, or some seconds of killing were in vain.
-    pub(crate) async fn sweep(&mut self, grace: Duration) -> Swept {
+    pub async fn sweep(&mut self, grace: Duration) -> Swept {
         let deadline = Instant::now() + grace;
         let mut pause = Duration::from_millis(2);
         loop {
