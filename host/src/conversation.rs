@@ -226,13 +226,20 @@ impl Conversation {
         effects.drain(..known);
         self.skip -= known as u64;
         self.done += effects.len() as u64;
-        actions.extend(self.driver.handle(Input::Effects(effects), journal.now()));
+        let more = self.driver.handle(Input::Effects(effects), journal.now());
+        if actions.is_empty() {
+            *actions = more;
+        } else {
+            actions.extend(more);
+        }
     }
 
     /// Say to the adapter what the driver wants said, until there is nothing more to say.
     async fn settle(&mut self, actions: Vec<Action>, journal: &mut Journal) -> Vec<Action> {
-        let mut pending = VecDeque::from(actions);
-        let mut settled = Vec::new();
+        // Most of what an agent writes needs no word to the adapter, and goes on as it is.
+        let told = actions.iter().any(|action| matches!(action, Action::Tell(_)));
+        let (pending, mut settled) = if told { (actions, vec![]) } else { (vec![], actions) };
+        let mut pending = VecDeque::from(pending);
         loop {
             let Some(action) = pending.pop_front() else {
                 // All that was there has been taken in: now rules answer what they can, which may bring more.

@@ -137,7 +137,10 @@ impl Driver {
                 self.any_output = true;
             }
             Input::Stalled => self.last_output = now,
-            Input::Effects(effects) => effects.into_iter().for_each(|effect| self.effect(effect, now, &mut actions)),
+            Input::Effects(effects) => {
+                actions.reserve(effects.len());
+                effects.into_iter().for_each(|effect| self.effect(effect, now, &mut actions));
+            }
             Input::Answer(answer) => self.answer(answer, "caller", now, &mut actions),
             Input::Message(text) if self.stdin_open => {
                 self.last_output = now;

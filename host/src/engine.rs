@@ -39,12 +39,9 @@ impl Engine {
     pub(crate) fn new(cache: Option<&Path>, limits: Limits) -> Result<Engine> {
         let mut config = Config::new();
         config.epoch_interruption(true).cranelift_opt_level(OptLevel::Speed).wasm_component_model(true);
-        // Guests are small, and thousands of them may live at once: address space is reserved as it is used.
-        config
-            .memory_reservation(64 << 20)
-            .memory_guard_size(64 << 10)
-            .max_wasm_stack(1 << 20)
-            .async_stack_size(2 << 20);
+        // Memories keep wasmtime's reservation of 4 GiB of addresses (not of memory): with less, each access of a guest
+        // is checked by code of its own, which takes half as long again.
+        config.max_wasm_stack(1 << 20).async_stack_size(2 << 20);
         // So that `perf` can name what guests compute; `cargo xtask bench --profile` sets it.
         if std::env::var_os("WHARF_PERF_MAP").is_some() {
             config.profiler(wasmtime::ProfilingStrategy::PerfMap);

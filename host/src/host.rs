@@ -73,6 +73,9 @@ pub struct RunOptions {
     pub rules: AskRules,
     /// Do not record this run.
     pub unrecorded: bool,
+    /// Pass events on as lines of JSON only: for those who hand them on as they are. [`Run::next_batch`] gives them;
+    /// the only event beside them is the report.
+    pub lines_only: bool,
     /// The longest frame, instead of the configured one.
     pub frame_limit: Option<usize>,
     /// Keep the agent's process when its turn has ended, for [`Run::next_turn`], until [`Run::no_next_turn`]. Only where
@@ -310,6 +313,7 @@ impl Host {
             process,
             stdin: plan.stdin,
             stdin_open: plan.stdin_open,
+            lines_only: options.lines_only,
             swept_after: SWEPT_AFTER,
         };
         let id = keeper.run().to_owned();

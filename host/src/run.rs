@@ -28,6 +28,13 @@ use wharf_supervisor::{Process, Swept};
 /// How much is read from a pipe at once.
 const READ: usize = 64 << 10;
 
+/// How much an agent's pipe holds, and is read at once, when the agent fills it again and again. Not from the start: what
+/// pipes may hold is limited for all of a user's programs together.
+const WIDE_READ: usize = 256 << 10;
+
+/// How often in a row a pipe is found full before it is widened.
+const FULL_READS: u32 = 16;
+
 /// How many batches of events wait for their reader before the agent's pipes are left alone.
 const WAITING: usize = 4;
 
@@ -56,7 +63,7 @@ pub struct Run {
 /// Events that came together: what the agent wrote at once, say.
 #[derive(Debug, Default)]
 pub struct Batch {
-    /// The events.
+    /// The events; where a run passes on lines only, none but the report.
     pub events: Vec<Event>,
     lines: Option<Vec<u8>>,
 }
@@ -207,6 +214,8 @@ pub(crate) struct Loop {
     pub(crate) stdin: Vec<u8>,
     /// Whether its stdin stays open after that.
     pub(crate) stdin_open: bool,
+    /// Whether nobody wants the events but as lines.
+    pub(crate) lines_only: bool,
     pub(crate) swept_after: Duration,
 }
 
@@ -231,12 +240,16 @@ struct Pipe<R> {
     origin: Origin,
     reader: Option<R>,
     redactor: Option<Redactor>,
+    /// How much is read at once.
+    size: usize,
+    /// How often in a row it was all there.
+    full: u32,
 }
 
-impl<R: AsyncRead + Unpin> Pipe<R> {
+impl<R: AsyncRead + Unpin + Widen> Pipe<R> {
     fn new(origin: Origin, reader: Option<R>, journal: &Journal) -> Pipe<R> {
         let redactor = (!journal.secrets().is_empty()).then(|| Redactor::new(journal.secrets()));
-        Pipe { origin, reader, redactor }
+        Pipe { origin, reader, redactor, size: READ, full: 0 }
     }
 
     fn is_open(&self) -> bool {
@@ -247,8 +260,12 @@ impl<R: AsyncRead + Unpin> Pipe<R> {
     async fn read(&mut self) -> Vec<u8> {
         loop {
             let Some(reader) = &mut self.reader else { return std::future::pending().await };
-            let mut bytes = Vec::with_capacity(READ);
+            let mut bytes = Vec::with_capacity(self.size);
             let count = reader.read_buf(&mut bytes).await.unwrap_or(0);
+            self.full = if count == self.size { self.full + 1 } else { 0 };
+            if self.full == FULL_READS && self.size == READ && reader.widen(WIDE_READ) {
+                self.size = WIDE_READ;
+            }
             let clean = match &mut self.redactor {
                 Some(redactor) if count > 0 => redactor.push(bytes),
                 Some(redactor) => redactor.finish(),
@@ -262,6 +279,26 @@ impl<R: AsyncRead + Unpin> Pipe<R> {
                 return clean;
             }
         }
+    }
+}
+
+/// A pipe that can be made to hold more.
+trait Widen {
+    /// Gives whether it holds that much now.
+    fn widen(&self, size: usize) -> bool;
+}
+
+#[cfg(target_os = "linux")]
+impl<P: std::os::fd::AsFd> Widen for P {
+    fn widen(&self, size: usize) -> bool {
+        rustix::pipe::fcntl_setpipe_size(self, size).is_ok()
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+impl<P> Widen for P {
+    fn widen(&self, _size: usize) -> bool {
+        false
     }
 }
 
@@ -404,10 +441,9 @@ impl Loop {
 
     /// Events are on the disk before anybody hears of them.
     fn carry_out(&mut self, actions: Vec<Action>, stdin: &mut Stdin, outbox: &mut VecDeque<Batch>) {
-        let mut batch = Vec::new();
-        for action in actions {
+        let mut perform = |action| {
             match action {
-                Action::Emit(event) => batch.push(event),
+                Action::Emit(event) => return Some(event),
                 // What can reach nobody was never sent, and is not recorded as if it had been.
                 Action::Write(bytes) if stdin.is_open() => {
                     self.journal.record_bytes(Kind::Stdin, &bytes);
@@ -419,11 +455,18 @@ impl Loop {
                 Action::Kill => drop(self.process.kill()),
                 Action::Write(_) | Action::Tell(_) => {}
             }
+            None
+        };
+        let mut events: Vec<Event> = actions.into_iter().filter_map(&mut perform).collect();
+        if events.is_empty() {
+            return;
         }
-        if !batch.is_empty() {
-            let lines = self.journal.events(&mut batch);
-            outbox.push_back(Batch { events: batch, lines });
+        let mut lines = self.journal.events(&mut events);
+        if self.lines_only {
+            lines = lines.or_else(|| Some(line::lines(&events)));
+            events = vec![];
         }
+        outbox.push_back(Batch { events, lines });
     }
 }
 

@@ -179,6 +179,7 @@ pub(crate) fn run_options(order: &RunOrder, host: &Host, terminal: bool) -> Resu
         clocks: Some(clocks),
         rules,
         unrecorded: order.no_record,
+        lines_only: order.json,
         frame_limit: order.limit_frame,
         stays: order.stay,
     })

@@ -42,10 +42,10 @@ pub trait Adapter: Default + 'static {
         let mut start = 0;
         while start < text.len() {
             let end = crate::json::find_newline(text, start);
-            let line = text[start..end].trim_end_matches('\r');
+            let line = text[start..end].trim_ascii_end();
             match chunk.origin {
                 Origin::Stderr => self.stderr_line(line, out),
-                Origin::Stdout if line.trim().is_empty() => {}
+                Origin::Stdout if line.trim_ascii_start().is_empty() => {}
                 Origin::Stdout => {
                     let mark = out.len();
                     let read = Json::line(text, start, start + line.len(), &mut tape);

@@ -42,8 +42,8 @@ impl<'a> Json<'a> {
     /// The value in `chunk[start..end]`, read onto a tape where it finds place there.
     pub(crate) fn line(chunk: &'a str, start: usize, end: usize, tape: &'a mut Tape) -> Result<Json<'a>, Malformed> {
         let line = &chunk[start..end];
-        let start = end - line.trim_start().len();
-        let end = start + line.trim().len();
+        let start = end - line.trim_ascii_start().len();
+        let end = start + line.trim_ascii().len();
         let whole = tape.read(chunk.as_bytes(), start, end)?;
         Ok(Json { source: chunk, start, end, in_chunk: true, tape: whole.then_some((tape, 0)) })
     }
@@ -87,7 +87,7 @@ impl<'a> Json<'a> {
                 return Err(Malformed);
             }
             for (key, value) in values {
-                if let Some(slot) = keys.iter().position(|wanted| wanted.as_bytes() == key) {
+                if let Some(slot) = keys.iter().position(|wanted| scan::same(wanted.as_bytes(), key)) {
                     found[slot] = value;
                 }
             }
@@ -95,7 +95,7 @@ impl<'a> Json<'a> {
         }
         let mut fields = Fields::of(self)?;
         while let Some((key, value)) = fields.step()? {
-            if let Some(slot) = keys.iter().position(|wanted| *wanted == key) {
+            if let Some(slot) = keys.iter().position(|wanted| scan::same(wanted.as_bytes(), key.as_bytes())) {
                 found[slot] = value;
             }
         }
@@ -149,7 +149,7 @@ impl<'a> Json<'a> {
 
     /// Whether it is this string.
     pub fn is(self, wanted: &str) -> bool {
-        self.name() == Some(wanted)
+        self.name().is_some_and(|name| scan::same(name.as_bytes(), wanted.as_bytes()))
     }
 
     /// A string, unescaped.
@@ -311,6 +311,7 @@ pub(crate) fn find_newline(text: &str, start: usize) -> usize {
     scan::newline(text.as_bytes(), start).unwrap_or(text.len())
 }
 
+#[inline(always)]
 pub(crate) fn skip_blanks(bytes: &[u8], mut at: usize) -> usize {
     while let Some(b' ' | b'\t' | b'\n' | b'\r') = bytes.get(at) {
         at += 1;
@@ -379,7 +380,7 @@ pub(crate) fn skip_nested(bytes: &[u8], start: usize, limit: usize) -> Option<us
 
 /// The inside of a JSON string, unescaped. What is not a valid escape becomes U+FFFD.
 pub fn unescape(inside: &str) -> Cow<'_, str> {
-    if !inside.contains('\\') {
+    if !scan::contains(inside.as_bytes(), b'\\') {
         return Cow::Borrowed(inside);
     }
     let mut text = String::with_capacity(inside.len());

@@ -7,6 +7,7 @@
 const BLOCK: usize = 16;
 
 /// From behind an opening quote to behind the closing one.
+#[inline(always)]
 pub(crate) fn string_end(bytes: &[u8], mut at: usize) -> Option<usize> {
     while let Some(block) = bytes.get(at..at + BLOCK) {
         let block = Block::of(block);
@@ -20,10 +21,10 @@ pub(crate) fn string_end(bytes: &[u8], mut at: usize) -> Option<usize> {
             at += BLOCK;
             continue;
         }
-        if let Some(end) = end_among(quotes, backslashes) {
-            return Some(at + end + 1);
+        match end_among(quotes, backslashes) {
+            Ok(end) => return Some(at + end + 1),
+            Err(escaping) => at += BLOCK + usize::from(escaping),
         }
-        at += BLOCK + usize::from(ends_in_escape(backslashes));
     }
     loop {
         match *bytes.get(at)? {
@@ -35,41 +36,58 @@ pub(crate) fn string_end(bytes: &[u8], mut at: usize) -> Option<usize> {
 }
 
 /// The first newline from `at` on.
-pub(crate) fn newline(bytes: &[u8], mut at: usize) -> Option<usize> {
+pub(crate) fn newline(bytes: &[u8], at: usize) -> Option<usize> {
+    find(bytes, at, b'\n')
+}
+
+/// Whether this byte is in there.
+pub(crate) fn contains(bytes: &[u8], byte: u8) -> bool {
+    find(bytes, 0, byte).is_some()
+}
+
+#[inline(always)]
+fn find(bytes: &[u8], mut at: usize, byte: u8) -> Option<usize> {
     while let Some(block) = bytes.get(at..at + BLOCK) {
-        let newlines = Block::of(block).places_of(b'\n');
-        if newlines != 0 {
-            return Some(at + place(newlines));
+        let places = Block::of(block).places_of(byte);
+        if places != 0 {
+            return Some(at + place(places));
         }
         at += BLOCK;
     }
-    bytes.get(at..)?.iter().position(|byte| *byte == b'\n').map(|found| at + found)
+    bytes.get(at..)?.iter().position(|found| *found == byte).map(|found| at + found)
 }
 
-/// The first quote of a block that no backslash escapes.
-fn end_among(mut quotes: u32, mut backslashes: u32) -> Option<usize> {
-    while quotes != 0 {
-        if backslashes == 0 || place(quotes) < place(backslashes) {
-            return Some(place(quotes));
+/// Whether two names are the same. In a guest, comparing slices calls a C function that goes byte by byte; names differ
+/// by their length or their first byte, most of the time.
+#[inline]
+pub(crate) fn same(one: &[u8], other: &[u8]) -> bool {
+    one.len() == other.len()
+        && one.first() == other.first()
+        && match (one.last_chunk::<8>(), other.last_chunk::<8>()) {
+            // Words from the front, and a last one, which may overlap with them.
+            (Some(one_end), Some(other_end)) => {
+                let words = |bytes| <[u8]>::chunks_exact(bytes, 8).map(word);
+                words(one).eq(words(other)) && word(one_end) == word(other_end)
+            }
+            _ => one.iter().eq(other),
+        }
+}
+
+/// The first quote of a block that no backslash escapes; or, where there is none, whether the block's last byte is a
+/// backslash that escapes what follows the block.
+fn end_among(quotes: u32, backslashes: u32) -> Result<usize, bool> {
+    let (mut quotes, mut backslashes) = (quotes, backslashes);
+    while backslashes != 0 && backslashes.trailing_zeros() < quotes.trailing_zeros() {
+        let first = backslashes.trailing_zeros();
+        if first == 15 {
+            return Err(true);
         }
         // What follows a backslash is not looked at.
-        let behind = (!0u32).checked_shl(backslashes.trailing_zeros() + 2).unwrap_or(0);
+        let behind = !0u32 << (first + 2);
         quotes &= behind;
         backslashes &= behind;
     }
-    None
-}
-
-/// Whether the last byte of a block, in which no string ends, is a backslash that escapes what follows the block.
-fn ends_in_escape(mut backslashes: u32) -> bool {
-    while backslashes != 0 {
-        let first = backslashes.trailing_zeros();
-        if first == 15 {
-            return true;
-        }
-        backslashes &= (!0u32).checked_shl(first + 2).unwrap_or(0);
-    }
-    false
+    if quotes == 0 { Err(false) } else { Ok(place(quotes)) }
 }
 
 fn place(mask: u32) -> usize {
@@ -128,8 +146,12 @@ impl Block {
 
 #[inline(always)]
 fn words(bytes: &[u8]) -> (u64, u64) {
-    let word = |part: &[u8]| u64::from_le_bytes(part.try_into().expect("half of a block has eight bytes"));
     (word(&bytes[..8]), word(&bytes[8..BLOCK]))
+}
+
+#[inline(always)]
+fn word(bytes: &[u8]) -> u64 {
+    u64::from_le_bytes(bytes.try_into().expect("a word has eight bytes"))
 }
 
 #[cfg(test)]
@@ -159,6 +181,13 @@ mod tests {
                 let plain = bytes[start..].iter().position(|byte| *byte == b'\n').map(|at| start + at);
                 prop_assert_eq!(newline(bytes, start), plain);
             }
+        }
+
+        #[test]
+        fn names_are_the_same_when_their_bytes_are(one in "[ab]{0,20}", other in "[ab]{0,20}", tail in "[a-c]{0,20}") {
+            let (one, other) = (format!("{one}{tail}"), format!("{other}{tail}"));
+            prop_assert_eq!(same(one.as_bytes(), other.as_bytes()), one == other);
+            prop_assert!(same(one.as_bytes(), one.clone().as_bytes()));
         }
 
         #[test]

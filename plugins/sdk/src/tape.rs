@@ -123,6 +123,7 @@ impl Tape {
         }
     }
 
+    #[inline(always)]
     fn push(&mut self, (key_start, key_end): (u32, u32), start: usize) -> Option<u16> {
         let index = self.length;
         let start = u32::try_from(start).ok()?;
@@ -132,6 +133,7 @@ impl Tape {
         Some(index)
     }
 
+    #[inline(always)]
     fn close(&mut self, index: u16, end: usize) {
         let next = self.length;
         let value = &mut self.values[usize::from(index)];
@@ -142,6 +144,7 @@ impl Tape {
 }
 
 /// A key and its colon; gives where the key stands and where its value begins.
+#[inline(always)]
 fn read_key(bytes: &[u8], at: usize) -> Result<((u32, u32), usize), Malformed> {
     if bytes.get(at) != Some(&b'"') {
         return Err(Malformed);
