@@ -56,6 +56,8 @@ mod keep;
 mod last_words;
 mod lift;
 mod log;
+#[doc(hidden)]
+pub mod measure;
 mod outcome;
 mod places;
 mod prepare;
