@@ -8,19 +8,21 @@ const { events } = require("./events.js");
 
 const [runtime, agent] = process.argv.slice(2);
 
-async function main() {
-  const child = spawn(agent, [], { stdio: ["ignore", "pipe", "inherit"] });
-  let out = "";
-  for await (const line of readline.createInterface({ input: child.stdout, crlfDelay: Infinity })) {
-    for (const event of events(runtime, line)) {
-      out += JSON.stringify(event) + "\n";
-    }
-    if (out.length >= 65536) {
-      if (!process.stdout.write(out)) await new Promise((resolve) => process.stdout.once("drain", resolve));
-      out = "";
-    }
-  }
-  process.stdout.write(out);
-}
+const child = spawn(agent, [], { stdio: ["ignore", "pipe", "inherit"] });
+const lines = readline.createInterface({ input: child.stdout, crlfDelay: Infinity });
+let out = "";
 
-main();
+// By event, not with `for await`, which is slower.
+lines.on("line", (line) => {
+  for (const event of events(runtime, line)) {
+    out += JSON.stringify(event) + "\n";
+  }
+  if (out.length >= 65536) {
+    if (!process.stdout.write(out)) {
+      lines.pause();
+      process.stdout.once("drain", () => lines.resume());
+    }
+    out = "";
+  }
+});
+lines.on("close", () => process.stdout.write(out));

@@ -212,7 +212,7 @@ mod tests {
 
     fn good() -> Figures {
         let way = |name: &str, p50, p99| Latency { name: name.to_owned(), lines: 1.0, p50, p99 };
-        let rows = [(WHARF, 0.9), (UNRECORDED, 0.7), (NODE, 6.0), (SIDECAR, 8.0)];
+        let rows = [(WHARF, 0.9), (UNRECORDED, 0.7), (NODE, 7.0), (SIDECAR, 10.0)];
         let growth = |bytes, cpu, peak| Growth { bytes, cost: Cost { cpu, wall: cpu, peak } };
         let parsed = vec![row(parse::NATIVE, 1.0), row(parse::COMPONENT, 1.5)];
         let held = Held {
@@ -259,17 +259,23 @@ mod tests {
 
     #[test]
     fn each_bar_is_missed_by_its_own_figure() {
-        let cases: [Spoiled; 11] = [
+        let cases: [Spoiled; 17] = [
             (|figures| figures.pipeline[0].rows[0].ratio = 1.01, &[0]),
             (|figures| figures.pipeline[1].rows[0].ratio = 1.11, &[2]),
             // The worst of several tables counts.
             (|figures| figures.pipeline.push(table("claude", "mixed", &[(UNRECORDED, 1.2)])), &[1]),
+            (|figures| figures.pipeline.push(table("claude", "deltas", &[(UNRECORDED, 1.2)])), &[3]),
             (|figures| figures.parse[0].rows[1].ratio = 2.1, &[4]),
             (|figures| figures.pipeline[0].rows[2].ratio = 3.6, &[5]),
+            (|figures| figures.pipeline[0].rows[2].ratio = 3.4, &[5, 6]),
             (|figures| figures.pipeline[1].rows[3].ratio = 6.5, &[7]),
+            (|figures| figures.pipeline[1].rows[3].ratio = 5.5, &[7, 8]),
             (|figures| figures.start.as_mut().expect("there").warm = 16.1, &[9]),
+            (|figures| figures.start.as_mut().expect("there").held.start = 1.6, &[10]),
+            (|figures| figures.latency[1].p50 = 23.5, &[11]),
             (|figures| figures.latency[1].p99 = 138.0, &[12]),
             (|figures| figures.memory[1].bytes = 201e3, &[13]),
+            (|figures| figures.growth[2].cost.peak = 85e6, &[14]),
             (|figures| figures.growth[2].cost.cpu = 3.4, &[15]),
             (|figures| drop(figures.operators.insert("claude mixed".to_owned(), 1)), &[16]),
         ];
