@@ -277,7 +277,7 @@ mod tests {
             (|figures| figures.memory[1].bytes = 201e3, &[13]),
             (|figures| figures.growth[2].cost.peak = 85e6, &[14]),
             (|figures| figures.growth[2].cost.cpu = 3.4, &[15]),
-            (|figures| drop(figures.operators.insert("claude mixed".to_owned(), 1)), &[16]),
+            (|figures| figures.operators.extend([("claude mixed".to_owned(), 1)]), &[16]),
         ];
         for (spoil, expected) in cases {
             let mut figures = good();

@@ -8,7 +8,7 @@ use crate::measure::{Cost, measure};
 use crate::sample::{median, number};
 use crate::stage::Stage;
 use crate::start::empty_turn;
-use crate::{Result, Talk};
+use crate::{Result, say};
 use serde::{Deserialize, Serialize};
 
 /// A turn of one size.
@@ -28,14 +28,14 @@ impl Growth {
 }
 
 /// An empty turn, and one of each size.
-pub(crate) fn run(stage: &Stage, sizes: &[usize], rounds: usize, talk: &Talk) -> Result<Vec<Growth>> {
+pub(crate) fn run(stage: &Stage, sizes: &[usize], rounds: usize) -> Result<Vec<Growth>> {
     let mut empty = Vec::new();
     for _ in 0..rounds {
         empty.push(empty_turn(stage)?);
     }
     let mut told = vec![Growth { bytes: 0.0, cost: middle(&empty) }];
     for size in sizes {
-        talk.say(format!("growth: {} MB", size / 1_000_000));
+        say(format!("growth: {} MB", size / 1_000_000));
         let agent = stage.agent_of(Runtime::Copilot, Mix::Mixed, *size)?;
         let mut costs = Vec::new();
         // A gigabyte is long enough to be steady by itself.

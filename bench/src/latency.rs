@@ -8,10 +8,11 @@ use crate::corpus::{self, Mix, Runtime};
 use crate::pipeline::{Interpreters, relay};
 use crate::sample::{number, percentile};
 use crate::stage::{Agent, Stage};
-use crate::{Result, Talk, failed};
+use crate::{Result, failed, say};
 use rustix::time::{ClockId, clock_gettime};
 use serde::{Deserialize, Serialize};
 use std::io::Read;
+use std::path::Path;
 use std::process::{Command, Stdio};
 
 /// The pause between two lines, in microseconds.
@@ -37,13 +38,7 @@ pub(crate) struct Latency {
 }
 
 /// All ways in turn, so many lines a round.
-pub(crate) fn run(
-    stage: &Stage,
-    found: &Interpreters,
-    lines: usize,
-    rounds: usize,
-    talk: &Talk,
-) -> Result<Vec<Latency>> {
+pub(crate) fn run(stage: &Stage, found: &Interpreters, lines: usize, rounds: usize) -> Result<Vec<Latency>> {
     let agent = agent(stage, lines + WARM)?;
     let mut ways: Vec<(&str, Command)> = vec![
         (BARE, stage.command(&agent.program)),
@@ -55,7 +50,7 @@ pub(crate) fn run(
     }
     let mut taken: Vec<Vec<f64>> = vec![Vec::new(); ways.len()];
     for round in 0..rounds {
-        talk.say(format!("latency: round {} of {rounds}", round + 1));
+        say(format!("latency: round {} of {rounds}", round + 1));
         for ((name, command), taken) in ways.iter_mut().zip(&mut taken) {
             let once = once(command)?;
             if once.len() != lines + WARM {
@@ -99,7 +94,7 @@ fn once(command: &mut Command) -> Result<Vec<f64>> {
     let taken = read(stdout, now);
     let status = child.wait()?;
     if !status.success() {
-        return Err(failed(format!("{:?}: {status}", command.get_program())));
+        return Err(failed(format!("{}: {status}", Path::new(command.get_program()).display())));
     }
     taken
 }

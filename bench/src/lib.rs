@@ -45,15 +45,9 @@ fn failed(words: impl Into<String>) -> Box<dyn std::error::Error> {
 }
 
 /// Tells people on stderr how far it is.
-#[derive(Debug, Clone, Copy)]
-struct Talk;
-
-impl Talk {
-    #[expect(clippy::unused_self, reason = "whoever may talk has been given one")]
-    fn say(self, line: impl AsRef<str>) {
-        // Nobody there to hear it is no reason to stop.
-        let _ = writeln!(std::io::stderr(), "bench: {}", line.as_ref());
-    }
+fn say(line: impl AsRef<str>) {
+    // Nobody there to hear it is no reason to stop.
+    let _ = writeln!(std::io::stderr(), "bench: {}", line.as_ref());
 }
 
 /// Do what the words after the program's name say.
@@ -63,7 +57,7 @@ pub fn main() -> ExitCode {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
         Err(why) => {
-            Talk.say(why.to_string());
+            say(why.to_string());
             ExitCode::from(2)
         }
     }
@@ -88,7 +82,7 @@ fn command(words: &[OsString]) -> Result<bool> {
         }
         _ => {
             let words: Vec<String> = texts.iter().map(|word| (*word).to_owned()).collect();
-            return bench::run(&order::Order::parse(&words)?, &Talk);
+            return bench::run(&order::Order::parse(&words)?);
         }
     }
     Ok(true)

@@ -7,7 +7,7 @@ use crate::corpus::{self, Mix, Runtime};
 use crate::native;
 use crate::sample::number;
 use crate::stage::{Agent, Stage};
-use crate::{Result, Talk, failed};
+use crate::{Result, failed, say};
 use rustix::fs::{CWD, FileType, Mode, mknodat};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use serde::{Deserialize, Serialize};
@@ -34,10 +34,10 @@ pub(crate) struct Memory {
 }
 
 /// So many live runs, each number in a process of its own.
-pub(crate) fn run(stage: &Stage, counts: &[usize], talk: &Talk) -> Result<Vec<Memory>> {
+pub(crate) fn run(stage: &Stage, counts: &[usize]) -> Result<Vec<Memory>> {
     let mut told = Vec::new();
     for runs in counts {
-        talk.say(format!("memory: {runs} live runs"));
+        say(format!("memory: {runs} live runs"));
         let output = stage.ourselves(&["hold", "memory"])?.arg(stage.folder()).arg(runs.to_string()).output()?;
         if !output.status.success() {
             return Err(failed(String::from_utf8_lossy(&output.stderr).trim()));

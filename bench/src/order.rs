@@ -48,22 +48,30 @@ impl Section {
 }
 
 /// What is to be done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Task {
+    /// Take figures, write the document.
+    Measure,
+    /// Only write the document again, from the figures of the last time.
+    Report,
+    /// Leave a profile instead of figures.
+    Profile,
+    /// Record the operators anew.
+    Record,
+}
+
+/// What is to be done, and how.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Order {
     /// Where files are made.
     pub(crate) folder: PathBuf,
+    pub(crate) task: Task,
     /// What is measured.
     pub(crate) sections: Vec<Section>,
     /// Exit with 1 when a bar is missed.
     pub(crate) check: bool,
     /// Small sizes: to see that it works, not to believe the figures.
     pub(crate) quick: bool,
-    /// Leave a profile instead of figures.
-    pub(crate) profile: bool,
-    /// Record the operators anew.
-    pub(crate) record: bool,
-    /// Only write the document again, from the figures of the last time.
-    pub(crate) report: bool,
     /// How many rounds; odd, so that a median is one of them.
     pub(crate) rounds: usize,
 }
@@ -73,12 +81,10 @@ impl Order {
     pub(crate) fn parse(words: &[String]) -> Result<Order, String> {
         let mut order = Order {
             folder: PathBuf::from("target/bench"),
+            task: Task::Measure,
             sections: vec![],
             check: false,
             quick: false,
-            profile: false,
-            record: false,
-            report: false,
             rounds: 5,
         };
         let mut words = words.iter().peekable();
@@ -86,9 +92,9 @@ impl Order {
             match word.as_str() {
                 "--check" => order.check = true,
                 "--quick" => order.quick = true,
-                "--profile" => order.profile = true,
-                "--record" => order.record = true,
-                "--report" => order.report = true,
+                "--profile" => order.task = Task::Profile,
+                "--record" => order.task = Task::Record,
+                "--report" => order.task = Task::Report,
                 "--folder" => order.folder = words.next().ok_or("`--folder` needs a path")?.into(),
                 "--rounds" => {
                     let rounds = words.next().and_then(|number| number.parse().ok());
@@ -109,7 +115,7 @@ impl Order {
                 other => return Err(format!("there is no flag `{other}`")),
             }
         }
-        if order.record && order.sections != [Section::Operators] {
+        if order.task == Task::Record && order.sections != [Section::Operators] {
             return Err("`--record` goes with `--only operators`".to_owned());
         }
         if order.sections.is_empty() {
@@ -166,7 +172,8 @@ mod tests {
         let order = parse("--only start latency --check --folder /x").expect("some");
         assert_eq!(order.sections, [Section::Start, Section::Latency]);
         assert!(order.check && !order.is_whole());
-        assert!(parse("--only operators --record").expect("a recording").record);
+        assert_eq!(parse("--only operators --record").expect("a recording").task, Task::Record);
+        assert_eq!(parse("--profile --quick").expect("a profile").task, Task::Profile);
     }
 
     #[test]

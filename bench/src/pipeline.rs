@@ -7,7 +7,7 @@ use crate::measure::{Cost, Row, measure, rows};
 use crate::sample::number;
 use crate::stage::{Agent, Stage};
 use crate::tally::{self, Tally};
-use crate::{Result, Talk, failed};
+use crate::{Result, failed, say};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -130,7 +130,7 @@ fn check(stage: &Stage, found: &Interpreters, runtime: Runtime, mix: Mix) -> Res
 }
 
 /// Every corpus through every loop.
-pub(crate) fn run(stage: &Stage, found: &Interpreters, size: usize, rounds: usize, talk: &Talk) -> Result<Vec<Table>> {
+pub(crate) fn run(stage: &Stage, found: &Interpreters, size: usize, rounds: usize) -> Result<Vec<Table>> {
     let mut tables = Vec::new();
     for runtime in Runtime::ALL {
         for mix in Mix::ALL {
@@ -139,7 +139,7 @@ pub(crate) fn run(stage: &Stage, found: &Interpreters, size: usize, rounds: usiz
             let loops = loops(stage, found, &agent)?;
             let mut costs: Vec<Vec<Cost>> = Vec::new();
             for round in 0..rounds {
-                talk.say(format!("pipeline: {} {}, round {} of {rounds}", runtime.id(), mix.name(), round + 1));
+                say(format!("pipeline: {} {}, round {} of {rounds}", runtime.id(), mix.name(), round + 1));
                 let mut row = Vec::new();
                 for (_, command) in &loops {
                     row.push(measure(command)?);

@@ -6,7 +6,7 @@
 
 use crate::corpus::{Mix, Runtime};
 use crate::stage::Stage;
-use crate::{Result, Talk, failed};
+use crate::{Result, failed, say};
 use std::fs::{self, File};
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -15,16 +15,16 @@ use std::process::{Command, Stdio};
 const SIZES: (usize, usize) = (100_000_000, 5_000_000);
 
 /// Leave a profile of each runtime.
-pub(crate) fn run(stage: &Stage, quick: bool, talk: &Talk) -> Result<()> {
+pub(crate) fn run(stage: &Stage, quick: bool) -> Result<()> {
     let folder = stage.folder().join("profile");
     fs::create_dir_all(&folder)?;
     let perf = works(Command::new("perf").args(["record", "-q", "-o"]).arg(folder.join("try")).args(["--", "true"]));
     let _ = fs::remove_file(folder.join("try"));
     for runtime in Runtime::ALL {
         if perf {
-            record(stage, runtime, if quick { SIZES.1 } else { SIZES.0 }, &folder, talk)?;
+            record(stage, runtime, if quick { SIZES.1 } else { SIZES.0 }, &folder)?;
         } else if works(Command::new("valgrind").arg("--version")) {
-            count(stage, runtime, &folder, talk)?;
+            count(stage, runtime, &folder)?;
         } else {
             return Err(failed("a profile needs perf or valgrind, and neither can be run here; install one of them"));
         }
@@ -48,7 +48,7 @@ fn under(profiler: &str, arguments: &[String], command: &Command) -> Command {
     whole
 }
 
-fn record(stage: &Stage, runtime: Runtime, size: usize, folder: &Path, talk: &Talk) -> Result<()> {
+fn record(stage: &Stage, runtime: Runtime, size: usize, folder: &Path) -> Result<()> {
     let agent = stage.agent_of(runtime, Mix::Mixed, size)?;
     // Once first, so that it is not the compiler that is profiled.
     works(&mut stage.wharf_run(&stage.agent_of(runtime, Mix::Mixed, 0)?, false));
@@ -68,13 +68,15 @@ fn record(stage: &Stage, runtime: Runtime, size: usize, folder: &Path, talk: &Ta
         .stderr(Stdio::null())
         .status()?;
     if report.success() {
-        talk.say(format!("profile: {} is the table of functions", table.display()));
+        say(format!("profile: {} is the table of functions", table.display()));
     }
-    talk.say(format!("profile: `perf report -i {shown}` opens it; `perf script -i {shown} | inferno-collapse-perf | inferno-flamegraph > flame.svg` draws it"));
+    say(format!(
+        "profile: `perf report -i {shown}` opens it; `perf script -i {shown} | inferno-collapse-perf | inferno-flamegraph > flame.svg` draws it"
+    ));
     Ok(())
 }
 
-fn count(stage: &Stage, runtime: Runtime, folder: &Path, talk: &Talk) -> Result<()> {
+fn count(stage: &Stage, runtime: Runtime, folder: &Path) -> Result<()> {
     let agent = stage.agent_of(runtime, Mix::Mixed, SIZES.1)?;
     works(&mut stage.wharf_run(&stage.agent_of(runtime, Mix::Mixed, 0)?, false));
     let out = folder.join(format!("{}.callgrind", runtime.id()));
@@ -84,6 +86,6 @@ fn count(stage: &Stage, runtime: Runtime, folder: &Path, talk: &Talk) -> Result<
         return Err(failed(format!("valgrind: {status}")));
     }
     stage.forget_runs()?;
-    talk.say(format!("profile: `callgrind_annotate {0}` or `kcachegrind {0}` opens it", out.display()));
+    say(format!("profile: `callgrind_annotate {0}` or `kcachegrind {0}` opens it", out.display()));
     Ok(())
 }

@@ -8,7 +8,7 @@ use crate::corpus::{Mix, Runtime};
 use crate::measure::Cost;
 use crate::sample::median;
 use crate::stage::{Agent, Stage};
-use crate::{Result, Talk, failed};
+use crate::{Result, failed, say};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -51,9 +51,9 @@ fn agent(stage: &Stage) -> Result<Agent> {
 }
 
 /// Both ways, interleaved.
-pub(crate) fn run(stage: &Stage, rounds: usize, talk: &Talk) -> Result<Start> {
+pub(crate) fn run(stage: &Stage, rounds: usize) -> Result<Start> {
     let agent = agent(stage)?;
-    talk.say("start: the command, warm");
+    say("start: the command, warm");
     let (mut bare, mut warm, mut cold) = (Vec::new(), Vec::new(), Vec::new());
     // The first round compiles and asks for the version.
     for round in 0..=rounds * 10 {
@@ -64,12 +64,12 @@ pub(crate) fn run(stage: &Stage, rounds: usize, talk: &Talk) -> Result<Start> {
             warm.push(once_warm);
         }
     }
-    talk.say("start: the command, cold");
+    say("start: the command, cold");
     for _ in 0..rounds {
         stage.forget_cache()?;
         cold.push(wall(&mut stage.wharf_run(&agent, true))?);
     }
-    talk.say("start: in a process that holds the library");
+    say("start: in a process that holds the library");
     let output = stage.ourselves(&["hold", "start"])?.arg(stage.folder()).arg((rounds * 40).to_string()).output()?;
     if !output.status.success() {
         return Err(failed(String::from_utf8_lossy(&output.stderr).trim()));
