@@ -44,7 +44,7 @@ const BARS: [Bar; 17] = [
         read: |figures| pipeline_ratio(figures, "mixed", WHARF),
     },
     Bar {
-        what: "the same, without the recording",
+        what: "whole pipeline, unrecorded, against native serde_json, mixed corpus, CPU",
         limit: Limit::AtMost(1.0),
         unit: "",
         read: |figures| pipeline_ratio(figures, "mixed", UNRECORDED),
@@ -56,7 +56,7 @@ const BARS: [Bar; 17] = [
         read: |figures| pipeline_ratio(figures, "deltas", WHARF),
     },
     Bar {
-        what: "the same, without the recording",
+        what: "whole pipeline, unrecorded, against native serde_json, deltas, CPU",
         limit: Limit::AtMost(1.1),
         unit: "",
         read: |figures| pipeline_ratio(figures, "deltas", UNRECORDED),
@@ -74,7 +74,7 @@ const BARS: [Bar; 17] = [
         read: |figures| least(figures.pipeline.iter().map(|table| times(table, NODE, WHARF))),
     },
     Bar {
-        what: "the same, without the recording",
+        what: "Node against the whole pipeline, unrecorded, CPU",
         limit: Limit::AtLeast(5.0),
         unit: " times",
         read: |figures| least(figures.pipeline.iter().map(|table| times(table, NODE, UNRECORDED))),
@@ -86,7 +86,7 @@ const BARS: [Bar; 17] = [
         read: |figures| least(figures.pipeline.iter().map(|table| times(table, SIDECAR, WHARF))),
     },
     Bar {
-        what: "the same, without the recording",
+        what: "a Node sidecar against the whole pipeline, unrecorded, CPU",
         limit: Limit::AtLeast(8.0),
         unit: " times",
         read: |figures| least(figures.pipeline.iter().map(|table| times(table, SIDECAR, UNRECORDED))),

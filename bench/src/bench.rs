@@ -23,7 +23,9 @@ pub(crate) fn run(order: &Order) -> Result<bool> {
         return Err(failed("the benchmark runs in the root of the repository; `cargo xtask bench` goes there"));
     }
     fs::create_dir_all(&order.folder)?;
-    let kept = order.folder.join("figures.json");
+    // Figures of a part do not take the place of a whole benchmark's.
+    let partial = order.task == Task::Measure && !order.is_whole();
+    let kept = order.folder.join(if partial { "figures-part.json" } else { "figures.json" });
     let figures = match order.task {
         Task::Record => return record(),
         Task::Profile => {
@@ -58,6 +60,7 @@ fn measure(stage: &Stage, order: &Order) -> Result<Figures> {
     let found = Interpreters::find();
     let mut figures = Figures {
         machine: Machine::here(&stage.wharf, Path::new(".")),
+        whole: order.is_whole(),
         quick: order.quick,
         debug: cfg!(debug_assertions),
         rounds: order.rounds,
@@ -99,8 +102,8 @@ fn measure(stage: &Stage, order: &Order) -> Result<Figures> {
 /// Write the document, say how each bar stands, give whether all that were measured are met. Figures of a part, or of
 /// small sizes, do not go into the repository.
 fn tell(figures: &Figures, order: &Order) -> Result<bool> {
-    let whole = order.is_whole() && !figures.quick && !figures.debug;
-    let path = if whole { PathBuf::from(DOCUMENT) } else { order.folder.join("performance.md") };
+    let path =
+        if figures.whole && !figures.debug { PathBuf::from(DOCUMENT) } else { order.folder.join("performance.md") };
     fs::write(&path, report::document(figures))?;
     let verdicts = bars::judge(figures);
     for Verdict { what, bar, figure, met } in &verdicts {

@@ -14,6 +14,8 @@ use serde::{Deserialize, Serialize};
 pub(crate) struct Figures {
     /// Where, when, with what.
     pub(crate) machine: Machine,
+    /// Everything, at its real size: only such figures go into the repository.
+    pub(crate) whole: bool,
     /// With small sizes.
     pub(crate) quick: bool,
     /// Unoptimised: the figures say nothing.

@@ -124,7 +124,7 @@ impl Order {
         Ok(order)
     }
 
-    /// Whether the figures are all of them, at their real sizes: only those go into the repository.
+    /// Whether the figures are all of them, at their real sizes.
     pub(crate) fn is_whole(&self) -> bool {
         !self.quick && self.sections.len() == Section::ALL.len()
     }

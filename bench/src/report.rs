@@ -17,7 +17,7 @@ pub(crate) fn document(figures: &Figures) -> String {
     memory(figures, &mut out);
     growth(figures, &mut out);
     operators(figures, &mut out);
-    foot(figures, &mut out);
+    foot(&mut out);
     out
 }
 
@@ -33,7 +33,7 @@ fn head(figures: &Figures, out: &mut String) {
     add!(out, "Written by `cargo xtask bench`; do not edit.\n");
     add!(out, "- {}, {}, {}", machine.date, machine.processor, machine.kernel);
     add!(out, "- {}", versions.join("; "));
-    add!(out, "- medians of {} rounds, in each of which every way was measured in turn", figures.rounds);
+    add!(out, "- rounds: {}; in each every way was measured in turn; medians are told", figures.rounds);
     for skipped in &figures.skipped {
         add!(out, "- not measured: {skipped}");
     }
@@ -82,8 +82,8 @@ fn pipeline(figures: &Figures, out: &mut String) {
         out,
         "The agent's process, its pipe, lines of events to /dev/null. CPU is user and system time of all processes, the \
          agent's too, which splices a file into its pipe. Every loop gives the same events, which was checked. wharf also \
-         supervises, redacts two tokens and, unless told not to, records every byte and every event on disk; the others do \
-         nothing of that. The sidecar gets batches of whole lines as JSON-RPC from a relay in Rust, which writes the \
+         supervises, keeps the agent's token out of everything and, unless told not to, records every byte and every event \
+         on disk; the others do nothing of that. The sidecar gets batches of whole lines as JSON-RPC from a relay in Rust, which writes the \
          events of its answers without looking into them."
     );
     for table in &figures.pipeline {
@@ -100,7 +100,7 @@ fn parse(figures: &Figures, out: &mut String) {
     add!(
         out,
         "In one process, 64 KiB of whole lines a call, what comes out is dropped. The component's effects are lifted, their \
-         spans checked and their text unescaped; the natively compiled adapter's are left as it made them. `transcripts` \
+         spans checked and their text unescaped; the natively compiled adapter's (release profile) are left as it made them. `transcripts` \
          is all that real agents wrote in tests/transcripts, repeated."
     );
     for table in &figures.parse {
@@ -212,7 +212,7 @@ fn operators(figures: &Figures, out: &mut String) {
     }
 }
 
-fn foot(figures: &Figures, out: &mut String) {
+fn foot(out: &mut String) {
     add!(out, "\n## Repeat it\n");
     add!(out, "On Linux, with nothing else running:\n");
     add!(out, "    cargo xtask bench                   # everything; writes this file and target/bench/figures.json");
@@ -222,9 +222,8 @@ fn foot(figures: &Figures, out: &mut String) {
     add!(out, "    cargo xtask bench --profile         # where the time goes\n");
     add!(
         out,
-        "The corpora are made up by bench/src/corpus.rs from a seed: {} rounds of the same bytes on every machine. It needs \
-         about 5 GB of disk for the longest turn and its recording.",
-        figures.rounds
+        "The corpora are made up by bench/src/corpus.rs from a seed, the same bytes on every machine. It needs about 5 GB of \
+         disk for the longest turn and its recording."
     );
 }
 

@@ -16,7 +16,7 @@ Usage: cargo xtask COMMAND
   real [AGENT] …    run the suite of real agents: copilot or claude, all of both when none is named
        --version V     only this version      --scenario NAME  only scenarios with this in their name
        --offline       skip it, and say so    --ci             skip what cannot be installed, write no table
-  bench [FLAG…]     measure what wharf costs and write docs/performance.md; takes the better part of an hour, on Linux
+  bench [FLAG…]     measure what wharf costs and write docs/performance.md; some ten minutes after the build; on Linux
        --check         exit with 1 when a bar is missed   --quick          small sizes, to see that it works
        --only NAME…    operators, parse, start, latency, memory, growth, pipeline
        --profile       leave a profile instead            --rounds N       instead of 5; odd
