@@ -44,6 +44,58 @@ pub(crate) fn difference(one: (&str, &Tally), other: (&str, &Tally)) -> Option<S
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::corpus::{self, Mix, Runtime};
+    use crate::native;
+    use wharf_adapter::{Adapter, Effect, Event, Origin, testing};
+    use wharf_adapter_claude::Claude;
+    use wharf_adapter_copilot::Copilot;
+
+    /// What an adapter makes of a turn.
+    fn adapted<A: Adapter>(turn: &str, version: &str) -> Tally {
+        let mut adapter = A::default();
+        let (order, binary) = (testing::turn::<A>("Do it."), testing::binary(version));
+        assert!(adapter.build_args(&order, &binary).is_ok() && adapter.build_prompt(&order, &binary).is_ok());
+        let mut tally = Tally::new();
+        for effect in testing::play(&mut adapter, Origin::Stdout, turn, 100) {
+            let Effect::Emit(event) = effect else { continue };
+            let kind = match event {
+                Event::Session(_) => "session",
+                Event::TextDelta(_) => "text-delta",
+                Event::Message(_) => "message",
+                Event::Tool(_) => "tool",
+                Event::ToolOutput(_) => "tool-output",
+                Event::TurnEnd(_) => "turn-end",
+                Event::Unknown(what) | Event::Malformed(what) => panic!("the corpus has {what}"),
+                _ => continue,
+            };
+            *tally.entry(kind.to_owned()).or_default() += 1;
+        }
+        tally
+    }
+
+    #[test]
+    fn the_adapters_and_the_native_loop_give_the_same_events() {
+        for runtime in Runtime::ALL {
+            for mix in Mix::ALL {
+                let turn = corpus::turn(runtime, mix, 300 << 10);
+                let mut lines = Vec::new();
+                for line in turn.lines() {
+                    native::parse(runtime, line.as_bytes(), |event| {
+                        lines.push(serde_json::to_string(event).expect("an event is JSON"));
+                    });
+                }
+                let native = count(&lines.join("\n")).expect("events");
+                let adapted = match runtime {
+                    Runtime::Copilot => adapted::<Copilot>(&turn, runtime.release()),
+                    Runtime::Claude => adapted::<Claude>(&turn, runtime.release()),
+                };
+                assert!(native["text-delta"] > 100 && native["turn-end"] == 1, "{native:?}");
+                assert_eq!(native.contains_key("tool"), mix == Mix::Mixed, "{native:?}");
+                let difference = difference(("the adapter", &adapted), ("native", &native));
+                assert_eq!(difference, None, "{runtime:?} {mix:?}");
+            }
+        }
+    }
 
     #[test]
     fn events_are_counted_and_compared_by_kind() {
