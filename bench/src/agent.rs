@@ -7,7 +7,7 @@
 //! clock's nanoseconds; with `gate`, a FIFO, it waits after its output until somebody opens that for writing.
 
 use std::fs::{self, File};
-use std::io::{self, Write as _};
+use std::io;
 use std::path::PathBuf;
 
 fn main() -> io::Result<()> {
@@ -37,6 +37,7 @@ fn copy(path: PathBuf) -> io::Result<()> {
 
 #[cfg(unix)]
 fn say_slowly(output: &str, pace: &str) -> io::Result<()> {
+    use std::io::Write as _;
     let pace = pace.parse().map_err(|why| io::Error::new(io::ErrorKind::InvalidData, format!("pace: {why}")))?;
     let pause = std::time::Duration::from_micros(pace);
     let mut stdout = io::stdout().lock();

@@ -1,8 +1,9 @@
 //! Where the time goes: a profile of `wharf run --json` over the mixed corpus, for the next person to start from.
 //!
 //! `perf` where it works, because it sees the component's code: the engine writes a map of it when `WHARF_PROFILE` is
-//! `perfmap`. The bundled components have no names of their own, so that their functions are numbers there. Elsewhere
-//! callgrind, which counts instructions and sees that code as one block.
+//! `perfmap`. The bundled components have no names of their own, so that their functions are numbers there. Who called
+//! whom is told only where frames are kept: `RUSTFLAGS=-Cforce-frame-pointers=yes cargo xtask bench --profile` keeps them.
+//! Elsewhere callgrind, which counts instructions and sees that code as one block.
 
 use crate::corpus::{Mix, Runtime};
 use crate::stage::Stage;

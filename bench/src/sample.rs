@@ -1,6 +1,6 @@
 //! Figures of several rounds, and what is told of them.
 
-/// The middle one; of an even number the upper of the two, so that it is always one that was measured.
+/// The middle one; of an even number the lower of the two, so that it is always one that was measured.
 pub(crate) fn median(values: &[f64]) -> f64 {
     percentile(values, 50.0)
 }
@@ -15,8 +15,8 @@ pub(crate) fn percentile(values: &[f64], percent: f64) -> f64 {
         clippy::cast_sign_loss,
         reason = "it lies between nothing and the length"
     )]
-    let at = (sorted.len() as f64 * percent / 100.0) as usize;
-    sorted.get(at.min(sorted.len().saturating_sub(1))).copied().unwrap_or(f64::NAN)
+    let enough = (sorted.len() as f64 * percent / 100.0).ceil() as usize;
+    sorted.get(enough.saturating_sub(1)).copied().unwrap_or(f64::NAN)
 }
 
 /// The median of the ratios of values that were taken side by side.
@@ -40,7 +40,7 @@ mod tests {
         let cases: [(&[f64], f64, f64); 6] = [
             (&[7.0], 50.0, 7.0),
             (&[3.0, 1.0, 2.0], 50.0, 2.0),
-            (&[4.0, 1.0, 3.0, 2.0], 50.0, 3.0),
+            (&[4.0, 1.0, 3.0, 2.0], 50.0, 2.0),
             (&[5.0, 1.0, 4.0, 2.0, 3.0], 0.0, 1.0),
             (&[5.0, 1.0, 4.0, 2.0, 3.0], 99.0, 5.0),
             (&[5.0, 1.0, 4.0, 2.0, 3.0], 100.0, 5.0),
@@ -49,7 +49,8 @@ mod tests {
             assert!((percentile(values, percent) - expected).abs() < f64::EPSILON, "{values:?} {percent}");
         }
         let hundred: Vec<f64> = (0..100).map(f64::from).collect();
-        assert!((percentile(&hundred, 99.0) - 99.0).abs() < f64::EPSILON);
+        assert!((percentile(&hundred, 99.0) - 98.0).abs() < f64::EPSILON);
+        assert!((median(&[5.0, 1.0, 4.0, 2.0, 3.0]) - 3.0).abs() < f64::EPSILON);
         assert!(median(&[]).is_nan());
     }
 
