@@ -56,13 +56,17 @@ pub(crate) struct Interpreters {
 }
 
 impl Interpreters {
-    /// What stands in the path.
+    /// Those in the path, by what they say of themselves: the name may be that of a script that looks for them, whose
+    /// time is not theirs.
     pub(crate) fn find() -> Interpreters {
-        let find = |name: &str| {
-            let path = std::env::var_os("PATH")?;
-            std::env::split_paths(&path).map(|folder| folder.join(name)).find(|program| program.is_file())
+        let find = |name: &str, words: [&str; 2]| {
+            let output = Command::new(name).args(words).output().ok().filter(|output| output.status.success())?;
+            Some(PathBuf::from(String::from_utf8(output.stdout).ok()?.trim()))
         };
-        Interpreters { node: find("node"), python: find("python3") }
+        Interpreters {
+            node: find("node", ["-p", "process.execPath"]),
+            python: find("python3", ["-c", "import sys; print(sys.executable)"]),
+        }
     }
 }
 
