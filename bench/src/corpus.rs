@@ -5,6 +5,7 @@
 //! both CLIs tell twice. `Deltas` is a model that writes and writes.
 
 use std::fmt::Write as _;
+use std::io;
 
 /// Whose stream it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,6 +25,19 @@ impl Runtime {
         match self {
             Runtime::Copilot => "copilot",
             Runtime::Claude => "claude",
+        }
+    }
+
+    /// By the adapter's id.
+    pub(crate) fn parse(id: &str) -> Option<Runtime> {
+        Runtime::ALL.into_iter().find(|runtime| runtime.id() == id)
+    }
+
+    /// The version of the CLI whose stream it is.
+    pub(crate) fn release(self) -> &'static str {
+        match self {
+            Runtime::Copilot => "1.0.102",
+            Runtime::Claude => "2.1.325",
         }
     }
 
@@ -60,13 +74,39 @@ impl Mix {
 
 /// A whole turn of about `size` bytes, which ends well.
 pub(crate) fn turn(runtime: Runtime, mix: Mix, size: usize) -> String {
-    let mut writer = Writer { out: String::with_capacity(size + (64 << 10)), dice: Dice(0x5eed), step: 0 };
+    let mut out = Vec::with_capacity(size + (64 << 10));
+    write(runtime, mix, size, &mut out).expect("memory takes what is written");
+    String::from_utf8(out).expect("it was written as text")
+}
+
+/// The same, without holding it: ids never come twice, however long it is.
+pub(crate) fn write(runtime: Runtime, mix: Mix, size: usize, out: &mut impl io::Write) -> io::Result<()> {
+    let mut writer = Writer { out: String::new(), dice: Dice(0x5eed), step: 0 };
+    let mut written = 0;
     writer.begin(runtime);
-    while writer.out.len() < size {
+    while written + writer.out.len() < size {
         writer.step(runtime, mix);
+        out.write_all(writer.out.as_bytes())?;
+        written += writer.out.len();
+        writer.out.clear();
     }
     writer.end(runtime);
-    writer.out
+    out.write_all(writer.out.as_bytes())
+}
+
+/// Pieces of at least one line and, where lines are shorter than that, of at most `size` bytes.
+pub(crate) fn batches(text: &str, size: usize) -> Vec<&str> {
+    let mut batches = Vec::new();
+    let mut rest = text;
+    while !rest.is_empty() {
+        let bytes = rest.as_bytes();
+        let within = bytes[..size.min(bytes.len())].iter().rposition(|byte| *byte == b'\n');
+        let end = within.or_else(|| bytes.iter().position(|byte| *byte == b'\n')).map_or(bytes.len(), |at| at + 1);
+        let (batch, after) = rest.split_at(end);
+        batches.push(batch);
+        rest = after;
+    }
+    batches
 }
 
 /// splitmix64: small, and the same everywhere.
@@ -316,6 +356,18 @@ fn whole(text: &str, at: usize) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn batches_are_whole_lines() {
+        for (text, size, expected) in [
+            ("", 4, vec![]),
+            ("a\nb\nc\n", 4, vec!["a\nb\n", "c\n"]),
+            ("a\nlonger\nb", 4, vec!["a\n", "longer\n", "b"]),
+            ("é\né\n", 4, vec!["é\n", "é\n"]),
+        ] {
+            assert_eq!(batches(text, size), expected, "{text:?}");
+        }
+    }
 
     #[test]
     fn every_line_is_json_and_the_bytes_are_always_the_same() {

@@ -159,7 +159,7 @@ fn copilot(line: &[u8], mut emit: impl FnMut(&Event<'_>)) {
             }
         }
         "session.tools_updated" => {
-            emit(&Event::Session { id: None, resumed: None, model: data.model, runtime_version: None })
+            emit(&Event::Session { id: None, resumed: None, model: data.model, runtime_version: None });
         }
         "tool.execution_start" => {
             if let Some(id) = data.tool_call_id {
@@ -268,6 +268,7 @@ struct ClaudeBlock<'a> {
 }
 
 #[derive(Deserialize)]
+#[expect(clippy::struct_field_names, reason = "as Claude names them")]
 struct ClaudeUsage {
     input_tokens: Option<u64>,
     output_tokens: Option<u64>,

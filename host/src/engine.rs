@@ -3,7 +3,7 @@
 use crate::error::{Error, Result};
 use std::path::Path;
 use std::time::Duration;
-use wasmtime::{Cache, CacheConfig, Config, OptLevel};
+use wasmtime::{Cache, CacheConfig, Config, OptLevel, ProfilingStrategy};
 
 /// How often the clock ticks. A guest is looked at this often while it computes.
 pub(crate) const TICK: Duration = Duration::from_millis(10);
@@ -27,6 +27,19 @@ impl Default for Limits {
     }
 }
 
+/// The variable that, set to `perfmap`, makes the engine tell `perf` where a guest's functions are.
+const PROFILE: &str = "WHARF_PROFILE";
+
+/// What every engine has in common.
+fn settings() -> Config {
+    let mut config = Config::new();
+    config.epoch_interruption(true).cranelift_opt_level(OptLevel::Speed).wasm_component_model(true);
+    // Memories keep wasmtime's reservation of 4 GiB of addresses (not of memory): with less, each access of a guest is
+    // checked by code of its own, which takes half as long again.
+    config.max_wasm_stack(1 << 20).async_stack_size(2 << 20);
+    config
+}
+
 /// Compiles and runs adapters.
 #[derive(Clone)]
 pub(crate) struct Engine {
@@ -37,14 +50,9 @@ pub(crate) struct Engine {
 impl Engine {
     /// An engine that keeps compiled code in `cache`, keyed by the component's content and the engine's settings.
     pub(crate) fn new(cache: Option<&Path>, limits: Limits) -> Result<Engine> {
-        let mut config = Config::new();
-        config.epoch_interruption(true).cranelift_opt_level(OptLevel::Speed).wasm_component_model(true);
-        // Memories keep wasmtime's reservation of 4 GiB of addresses (not of memory): with less, each access of a guest
-        // is checked by code of its own, which takes half as long again.
-        config.max_wasm_stack(1 << 20).async_stack_size(2 << 20);
-        // So that `perf` can name what guests compute; `cargo xtask bench --profile` sets it.
-        if std::env::var_os("WHARF_PERF_MAP").is_some() {
-            config.profiler(wasmtime::ProfilingStrategy::PerfMap);
+        let mut config = settings();
+        if std::env::var_os(PROFILE).is_some_and(|value| value == "perfmap") {
+            config.profiler(ProfilingStrategy::PerfMap);
         }
         if let Some(folder) = cache {
             let mut settings = CacheConfig::new();
@@ -53,8 +61,17 @@ impl Engine {
                 .map_err(|why| Error::system(format!("opening the cache {}", folder.display()), why))?;
             config.cache(Some(cache));
         }
+        Engine::of(&config, limits)
+    }
+
+    /// An engine that counts the operators which guests execute, as fuel.
+    pub(crate) fn counting(limits: Limits) -> Result<Engine> {
+        Engine::of(settings().consume_fuel(true), limits)
+    }
+
+    fn of(config: &Config, limits: Limits) -> Result<Engine> {
         let wasm =
-            wasmtime::Engine::new(&config).map_err(|why| Error::system("starting the WebAssembly engine", why))?;
+            wasmtime::Engine::new(config).map_err(|why| Error::system("starting the WebAssembly engine", why))?;
         let weak = wasm.weak();
         std::thread::Builder::new()
             .name("wharf-epochs".to_owned())

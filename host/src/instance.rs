@@ -175,6 +175,8 @@ impl Instance {
         let mut store = Store::new(&engine.wasm, state);
         store.limiter(|state| &mut state.limits);
         store.set_hostcall_fuel(engine.limits.lift);
+        // Only an engine that counts operators knows fuel; any other refuses it, and needs none.
+        let _ = store.set_fuel(u64::MAX);
         // The guest gives way to other tasks at each tick, and traps when its ticks are used up. Ticks pass only while
         // it computes: the time it waits for the host does not count.
         store.epoch_deadline_callback(|mut store| {
@@ -195,6 +197,11 @@ impl Instance {
             Err(why) => return Err(fault(&mut store, "instantiation", &why)),
         };
         Ok(Instance { store, exports, compute_ticks })
+    }
+
+    /// What is left of the fuel, where operators are counted.
+    pub(crate) fn fuel(&self) -> Option<u64> {
+        self.store.get_fuel().ok()
     }
 
     /// What the host interface answered since the last time, to be recorded.

@@ -58,6 +58,8 @@ mod last_words;
 mod lift;
 mod line;
 mod log;
+#[doc(hidden)]
+pub mod measure;
 mod outcome;
 mod places;
 mod prepare;

@@ -1,5 +1,6 @@
 //! The command line.
 
+use crate::bench;
 use crate::real::Order;
 
 /// What `cargo xtask` prints when it is not told what to do.
@@ -15,6 +16,12 @@ Usage: cargo xtask COMMAND
   real [AGENT] …    run the suite of real agents: copilot or claude, all of both when none is named
        --version V     only this version      --scenario NAME  only scenarios with this in their name
        --offline       skip it, and say so    --ci             skip what cannot be installed, write no table
+  bench [FLAG…]     measure what wharf costs and write docs/performance.md; some ten minutes after the build; on Linux
+       --check         exit with 1 when a bar is missed   --quick          small sizes, to see that it works
+       --only NAME…    operators, parse, start, latency, memory, growth, pipeline
+       --profile       leave a profile instead            --rounds N       instead of 5; odd
+       --record        with `--only operators`: record them in bench/operators.json
+       --report        write the document again from the figures of the last time
   setup             install the wasm32-wasip2 target where it is missing; the others do it too
 
 CARGO_TARGET_DIR is honoured, and for `real` WHARF_BIN, a wharf to be used instead of building one. A failing step ends the command with its exit code.";
@@ -31,6 +38,8 @@ pub(crate) enum Command {
     Guests,
     /// With flags for the soak.
     Soak(Vec<String>),
+    /// With flags for the benchmark.
+    Bench(Vec<String>),
     /// Which agents, and how.
     Real(Order),
 }
@@ -48,6 +57,7 @@ impl Command {
             "lint" => Command::Lint,
             "guests" => Command::Guests,
             "soak" => return soak(arguments),
+            "bench" => return bench::parse(arguments).map(Command::Bench),
             "real" => return Order::parse(arguments).map(Command::Real),
             "test" => match arguments.split_first() {
                 None => return Ok(Command::Test(vec![])),
@@ -99,6 +109,7 @@ mod tests {
             ("guests", Command::Guests),
             ("soak", Command::Soak(vec![])),
             ("soak --runs 5", Command::Soak(vec!["--runs".to_owned(), "5".to_owned()])),
+            ("bench --quick", Command::Bench(vec!["--quick".to_owned()])),
             ("test", test(&[])),
             ("test --", test(&[])),
             ("test -- outcome -- --nocapture", test(&["outcome", "--", "--nocapture"])),
@@ -115,6 +126,7 @@ mod tests {
             ("test outcome", "outcome"),
             ("lint --fix", "--fix"),
             ("soak hard", "hard"),
+            ("bench hard", "hard"),
             ("soak --runs", "--runs"),
             ("soak --runs 0", "--runs"),
         ] {
@@ -125,7 +137,7 @@ mod tests {
 
     #[test]
     fn the_help_names_every_command() {
-        for name in ["demo", "test", "lint", "guests", "soak", "real", "setup"] {
+        for name in ["demo", "test", "lint", "guests", "soak", "bench", "real", "setup"] {
             assert!(HELP.contains(&format!("\n  {name} ")), "{name}");
             assert!(parse(name).is_ok(), "{name}");
         }

@@ -3,6 +3,7 @@
 //! It only starts other programs, one step after the other, and stops at the first that fails. What a chore consists
 //! of is plain data ([`chore`]); only [`step`] starts programs and prints.
 
+mod bench;
 mod chore;
 mod command;
 mod guest;
@@ -40,6 +41,7 @@ fn run(command: &Command, workspace: &Workspace) -> Result<(), Failed> {
         Command::Lint => chore::lint(workspace),
         Command::Guests => chore::guests(workspace),
         Command::Soak(flags) => step::run_all(workspace, &chore::soak(workspace, flags)),
+        Command::Bench(flags) => step::run_all(workspace, &bench::steps(workspace, flags)),
         Command::Real(order) => real::run(order, workspace),
     }
 }

@@ -170,9 +170,10 @@ impl<'a> Json<'a> {
     /// A string as text for an event: a span of the chunk, which the host cuts out and unescapes.
     pub fn text(self) -> Option<Text> {
         let inside = self.name()?;
-        Some(match self.in_chunk {
-            true => Text::Quoted(span(self.start + 1, inside.len())),
-            false => Text::Inline(unescape(inside).into_owned()),
+        Some(if self.in_chunk {
+            Text::Quoted(span(self.start + 1, inside.len()))
+        } else {
+            Text::Inline(unescape(inside).into_owned())
         })
     }
 
@@ -186,9 +187,10 @@ impl<'a> Json<'a> {
         if self.is_missing() {
             return None;
         }
-        Some(match self.in_chunk {
-            true => Text::Verbatim(span(self.start, self.end - self.start)),
-            false => Text::Inline(self.raw().to_owned()),
+        Some(if self.in_chunk {
+            Text::Verbatim(span(self.start, self.end - self.start))
+        } else {
+            Text::Inline(self.raw().to_owned())
         })
     }
 
@@ -311,7 +313,7 @@ pub(crate) fn find_newline(text: &str, start: usize) -> usize {
     scan::newline(text.as_bytes(), start).unwrap_or(text.len())
 }
 
-#[inline(always)]
+#[inline]
 pub(crate) fn skip_blanks(bytes: &[u8], mut at: usize) -> usize {
     while let Some(b' ' | b'\t' | b'\n' | b'\r') = bytes.get(at) {
         at += 1;

@@ -3,6 +3,8 @@
 //! With `simd128` a block is one vector, without it two words: the same questions, the same answers. Nothing here
 //! knows where a line or a value ends: it is asked about a whole chunk, so that a block may reach beyond both.
 
+#![expect(clippy::inline_always, reason = "a guest pays for each call that it checks its stack and its clock")]
+
 /// How many bytes are looked at together.
 const BLOCK: usize = 16;
 

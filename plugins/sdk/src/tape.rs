@@ -3,6 +3,8 @@
 //! It is bounded: of a line with more values than it takes, or of what lies deeper than adapters look, it knows
 //! nothing, and whoever asks reads that part again. So no agent can make it grow.
 
+#![expect(clippy::inline_always, reason = "a guest pays for each call that it checks its stack and its clock")]
+
 use crate::json::{Malformed, skip_blanks, skip_nested, skip_scalar};
 use crate::scan;
 
