@@ -139,7 +139,9 @@ impl Driver {
             Input::Stalled => self.last_output = now,
             Input::Effects(effects) => {
                 actions.reserve(effects.len());
-                effects.into_iter().for_each(|effect| self.effect(effect, now, &mut actions));
+                for effect in effects {
+                    self.effect(effect, now, &mut actions);
+                }
             }
             Input::Answer(answer) => self.answer(answer, "caller", now, &mut actions),
             Input::Message(text) if self.stdin_open => {

@@ -30,7 +30,7 @@ use crate::sessions::Sessions;
 use crate::turn::{SessionChoice, Turn};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use wharf_supervisor::{Order, Process, Reaped, SpawnError, SpawnErrorKind};
 
@@ -62,6 +62,8 @@ struct Inner {
     config: Config,
     environment: Environment,
     http: HttpClient,
+    /// Opened once for all runs.
+    sessions: Arc<Mutex<Option<Arc<Sessions>>>>,
 }
 
 /// How one run differs from what the configuration says.
@@ -109,7 +111,14 @@ impl Host {
     pub fn new(places: Places, config: Config) -> Result<Host> {
         let environment = Environment::of_process(&config.environment);
         let engine = Engine::new(Some(&places.cache.join("compiled")), Limits::default())?;
-        Ok(Host(Arc::new(Inner { engine, places, config, environment, http: HttpClient::default() })))
+        Ok(Host(Arc::new(Inner {
+            engine,
+            places,
+            config,
+            environment,
+            http: HttpClient::default(),
+            sessions: Arc::default(),
+        })))
     }
 
     /// The same host, where an adapter's program is this one instead of what the adapter would find.
@@ -252,8 +261,8 @@ impl Host {
         let (turn, resolved, plan, mut instance) = self.prepare(adapter, turn, &policy).await?;
         let record = self.0.config.recording.enabled && !options.unrecorded;
         let mut keeper = Keeper::new(&self.0.places.data, record, &self.0.config.recording)?;
-        let sessions = if record { Some(Sessions::open(&self.0.places.data.join("sessions.db"))?) } else { None };
-        let before = used_before(sessions.as_ref(), &turn.session);
+        let sessions = if record { Some(self.sessions()?) } else { None };
+        let before = used_before(sessions.as_deref(), &turn.session);
 
         let folder = launch_folder(&plan, keeper.run())?;
         if let Some(services) = instance.services() {
@@ -320,8 +329,18 @@ impl Host {
         Ok(run::start(id, work, move |ended| async move {
             // Removed only now that nothing is left to read them.
             drop(folder);
-            keeper.finish(ended, &launch, &resolved, sessions.as_ref())
+            keeper.finish(ended, &launch, &resolved, sessions.as_deref())
         }))
+    }
+
+    /// What is remembered of sessions. The file is made where there is none, and opened again where it was removed.
+    pub fn sessions(&self) -> Result<Arc<Sessions>> {
+        let path = self.0.places.data.join("sessions.db");
+        let mut open = self.0.sessions.lock().unwrap_or_else(PoisonError::into_inner);
+        match &*open {
+            Some(sessions) if path.exists() => Ok(sessions.clone()),
+            _ => Ok(open.insert(Arc::new(Sessions::open(&path)?)).clone()),
+        }
     }
 
     /// The clocks that the configuration sets.
@@ -351,13 +370,8 @@ impl Host {
         self.0.places.data.join("runs")
     }
 
-    /// What is remembered of sessions.
-    pub fn sessions(&self) -> Result<Sessions> {
-        Sessions::open(&self.0.places.data.join("sessions.db"))
-    }
-
     /// What is remembered of sessions, if anything ever was: looking makes no file.
-    pub fn known_sessions(&self) -> Result<Option<Sessions>> {
+    pub fn known_sessions(&self) -> Result<Option<Arc<Sessions>>> {
         if self.0.places.data.join("sessions.db").exists() { self.sessions().map(Some) } else { Ok(None) }
     }
 

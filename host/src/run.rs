@@ -28,11 +28,10 @@ use wharf_supervisor::{Process, Swept};
 /// How much is read from a pipe at once.
 const READ: usize = 64 << 10;
 
-/// How much an agent's pipe holds, and is read at once, when the agent fills it again and again. Not from the start: what
-/// pipes may hold is limited for all of a user's programs together.
+/// The same, when there is always more: larger batches cost less.
 const WIDE_READ: usize = 256 << 10;
 
-/// How often in a row a pipe is found full before it is widened.
+/// How often in a row a read must have been full for that.
 const FULL_READS: u32 = 16;
 
 /// How many batches of events wait for their reader before the agent's pipes are left alone.
@@ -246,7 +245,7 @@ struct Pipe<R> {
     full: u32,
 }
 
-impl<R: AsyncRead + Unpin + Widen> Pipe<R> {
+impl<R: AsyncRead + Unpin> Pipe<R> {
     fn new(origin: Origin, reader: Option<R>, journal: &Journal) -> Pipe<R> {
         let redactor = (!journal.secrets().is_empty()).then(|| Redactor::new(journal.secrets()));
         Pipe { origin, reader, redactor, size: READ, full: 0 }
@@ -260,12 +259,16 @@ impl<R: AsyncRead + Unpin + Widen> Pipe<R> {
     async fn read(&mut self) -> Vec<u8> {
         loop {
             let Some(reader) = &mut self.reader else { return std::future::pending().await };
-            let mut bytes = Vec::with_capacity(self.size);
-            let count = reader.read_buf(&mut bytes).await.unwrap_or(0);
-            self.full = if count == self.size { self.full + 1 } else { 0 };
-            if self.full == FULL_READS && self.size == READ && reader.widen(WIDE_READ) {
-                self.size = WIDE_READ;
-            }
+            let size = self.size;
+            // The memory is there while something is read, not while it is waited for: a thousand runs mostly wait.
+            let (count, bytes) = std::future::poll_fn(|context| {
+                let mut bytes = Vec::with_capacity(size);
+                let count = std::task::ready!(std::pin::pin!(reader.read_buf(&mut bytes)).poll(context));
+                Poll::Ready((count.unwrap_or(0), bytes))
+            })
+            .await;
+            self.full = if count >= READ { self.full.saturating_add(1) } else { 0 };
+            self.size = if self.full >= FULL_READS { WIDE_READ } else { READ };
             let clean = match &mut self.redactor {
                 Some(redactor) if count > 0 => redactor.push(bytes),
                 Some(redactor) => redactor.finish(),
@@ -279,26 +282,6 @@ impl<R: AsyncRead + Unpin + Widen> Pipe<R> {
                 return clean;
             }
         }
-    }
-}
-
-/// A pipe that can be made to hold more.
-trait Widen {
-    /// Gives whether it holds that much now.
-    fn widen(&self, size: usize) -> bool;
-}
-
-#[cfg(target_os = "linux")]
-impl<P: std::os::fd::AsFd> Widen for P {
-    fn widen(&self, size: usize) -> bool {
-        rustix::pipe::fcntl_setpipe_size(self, size).is_ok()
-    }
-}
-
-#[cfg(not(target_os = "linux"))]
-impl<P> Widen for P {
-    fn widen(&self, _size: usize) -> bool {
-        false
     }
 }
 
@@ -408,6 +391,13 @@ impl Loop {
                 },
             };
             self.carry_out(actions, &mut stdin, &mut outbox);
+            // Where there is room, they go at once: another round is only for those that have to wait.
+            while !outbox.is_empty()
+                && let Ok(permit) = events.try_reserve()
+                && let Some(batch) = outbox.pop_front()
+            {
+                permit.send(batch);
+            }
         }
 
         stdin.close();

@@ -7,6 +7,7 @@ mod exit;
 mod explain;
 mod history;
 mod input;
+mod output;
 mod replay;
 mod run;
 mod shell;
@@ -29,7 +30,12 @@ pub(crate) fn main() -> ExitCode {
     }
     let arguments = Arguments::parse();
     let shell = Shell::new(&arguments.common);
-    let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
+    // Lines of JSON are passed on by one thread: see `output`. What is shown to a person may wait for the terminal.
+    let mut runtime = match &arguments.command {
+        Command::Run(order) if order.json => tokio::runtime::Builder::new_current_thread(),
+        _ => tokio::runtime::Builder::new_multi_thread(),
+    };
+    let runtime = match runtime.enable_all().build() {
         Ok(runtime) => runtime,
         Err(why) => return shell.failed(&wharf::Error::invalid(format!("the program cannot start: {why}"))),
     };

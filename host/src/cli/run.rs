@@ -3,6 +3,7 @@
 use super::arguments::RunOrder;
 use super::exit;
 use super::input::{self, Lines, Said};
+use super::output::Output;
 use super::shell::{BOLD, DIM, Shell, styled};
 use super::turn::{adapter_for, reads_prompt, run_options, turn};
 use super::view::{View, visible};
@@ -51,6 +52,7 @@ pub(crate) async fn run(order: RunOrder, shell: &Shell) -> Result<ExitCode> {
 
 /// Pass a run's events on as lines of JSON, as many at once as there are.
 async fn print(mut run: wharf::Run, order: &RunOrder, wanted: Option<String>, shell: &Shell) -> Result<ExitCode> {
+    let output = Output::new();
     let mut lines = Lines::default();
     if order.messages {
         lines.start();
@@ -68,7 +70,7 @@ async fn print(mut run: wharf::Run, order: &RunOrder, wanted: Option<String>, sh
                         say_resumed(wanted, report, shell);
                     }
                 }
-                if !shell.raw(&batch.into_json_lines()) {
+                if !output.write(batch.into_json_lines()).await {
                     // Whoever read the events is gone: nobody wants the rest.
                     controller.cancel();
                 }

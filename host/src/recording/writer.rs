@@ -7,15 +7,12 @@
 //! of the machine itself can lose more; a sync for each record would cost more than a lost recording is worth.
 
 use std::fs::{File, OpenOptions};
-use std::io::{self, Write};
+use std::io::{self, IoSlice, Write};
 use std::path::Path;
 
 use sha2::{Digest, Sha256};
 
 use super::{CHECKSUM_SIZE, END, HEADER_SIZE, Kind, MAX_PAYLOAD, RecordingError, VERSION_LINE, checksum, hex};
-
-/// The scratch buffer goes back to this after a larger record.
-const SCRATCH_SIZE: usize = 1 << 20;
 
 /// Appends records to a new file.
 #[derive(Debug)]
@@ -32,8 +29,6 @@ pub(crate) struct RecordingWriter {
     truncated: bool,
     /// Set when the file may end in a part of a record, after which nothing could be read.
     broken: bool,
-    /// A record is put together here, so that it is written in one call.
-    scratch: Vec<u8>,
 }
 
 /// What a recording came to.
@@ -69,7 +64,6 @@ impl RecordingWriter {
             dropped: 0,
             truncated: false,
             broken: false,
-            scratch: Vec::new(),
         })
     }
 
@@ -113,27 +107,40 @@ impl RecordingWriter {
                 format!("a record of {} bytes is more than the {MAX_PAYLOAD} that a recording takes", payload.len());
             return Err(io::Error::new(io::ErrorKind::InvalidInput, message));
         };
-        self.scratch.clear();
-        self.scratch.shrink_to(SCRATCH_SIZE);
-        self.scratch.reserve(HEADER_SIZE + payload.len() + CHECKSUM_SIZE);
-        self.scratch.extend_from_slice(&length.to_le_bytes());
-        self.scratch.push(kind);
-        self.scratch.extend_from_slice(&micros.to_le_bytes());
-        self.scratch.extend_from_slice(payload);
+        let mut header = [0; HEADER_SIZE];
+        header[..4].copy_from_slice(&length.to_le_bytes());
+        header[4] = kind;
+        header[5..].copy_from_slice(&micros.to_le_bytes());
         let mut digest = self.digest.clone();
-        digest.update(&self.scratch);
+        digest.update(header);
+        digest.update(payload);
         let checksum = checksum(&digest);
         digest.update(checksum);
-        self.scratch.extend_from_slice(&checksum);
-        if let Err(error) = self.file.write_all(&self.scratch) {
+        if let Err(error) = write_at_once(&mut self.file, [&header, payload, &checksum]) {
             // A full disk may have taken a part. The file is opened for appending, so it goes on where it is cut.
             self.broken = self.file.set_len(self.bytes).is_err();
             return Err(error);
         }
-        self.bytes += self.scratch.len() as u64;
+        self.bytes += (HEADER_SIZE + payload.len() + CHECKSUM_SIZE) as u64;
         self.digest = digest;
         Ok(())
     }
+}
+
+/// The parts in one call, as far as the system takes them.
+fn write_at_once(file: &mut File, parts: [&[u8]; 3]) -> io::Result<()> {
+    let mut written = loop {
+        match file.write_vectored(&parts.map(IoSlice::new)) {
+            Err(why) if why.kind() == io::ErrorKind::Interrupted => {}
+            result => break result?,
+        }
+    };
+    for part in parts {
+        let done = written.min(part.len());
+        file.write_all(&part[done..])?;
+        written -= done;
+    }
+    Ok(())
 }
 
 #[cfg(all(test, target_os = "linux"))]

@@ -22,6 +22,10 @@ impl Effects {
         self.0.is_empty()
     }
 
+    pub(crate) fn reserve(&mut self, more: usize) {
+        self.0.reserve(more);
+    }
+
     pub(crate) fn truncate(&mut self, length: usize) {
         self.0.truncate(length);
     }

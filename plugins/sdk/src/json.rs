@@ -82,13 +82,18 @@ impl<'a> Json<'a> {
     /// twice the last one counts.
     pub fn pick<const N: usize>(self, keys: [&str; N]) -> Result<[Json<'a>; N], Malformed> {
         let mut found = [MISSING; N];
-        if let Some(values) = self.values() {
+        if let Some((tape, index)) = self.tape.filter(|(tape, index)| tape.value(*index).open) {
             if !self.is_object() {
                 return Err(Malformed);
             }
-            for (key, value) in values {
-                if let Some(slot) = keys.iter().position(|wanted| scan::same(wanted.as_bytes(), key)) {
-                    found[slot] = value;
+            for (at, value) in tape.values_in(index) {
+                let (start, end) = value.key;
+                for (slot, wanted) in keys.iter().enumerate() {
+                    if wanted.len() == end - start && scan::same(wanted.as_bytes(), &self.source.as_bytes()[start..end])
+                    {
+                        found[slot] = Json { start: value.start, end: value.end, tape: Some((tape, at)), ..self };
+                        break;
+                    }
                 }
             }
             return Ok(found);
@@ -236,23 +241,10 @@ impl<'a> Json<'a> {
 
     /// What is in an object or an array, with the keys, where that was read before.
     fn values(self) -> Option<impl Iterator<Item = (&'a [u8], Json<'a>)>> {
-        let (tape, index) = self.tape?;
-        let own = tape.value(index);
-        if !own.open {
-            return None;
-        }
-        let mut at = index + 1;
-        let end = own.next;
-        Some(std::iter::from_fn(move || {
-            if at >= end {
-                return None;
-            }
-            let value = tape.value(at);
-            let key = self.source.as_bytes().get(value.key_start as usize..value.key_end as usize)?;
-            let tape = Some((tape, at));
-            let found = Json { start: value.start as usize, end: value.end as usize, tape, ..self };
-            at = value.next;
-            Some((key, found))
+        let (tape, index) = self.tape.filter(|(tape, index)| tape.value(*index).open)?;
+        Some(tape.values_in(index).map(move |(at, value)| {
+            let found = Json { start: value.start, end: value.end, tape: Some((tape, at)), ..self };
+            (&self.source.as_bytes()[value.key.0..value.key.1], found)
         }))
     }
 
@@ -315,7 +307,8 @@ pub(crate) fn find_newline(text: &str, start: usize) -> usize {
 
 #[inline]
 pub(crate) fn skip_blanks(bytes: &[u8], mut at: usize) -> usize {
-    while let Some(b' ' | b'\t' | b'\n' | b'\r') = bytes.get(at) {
+    // Agents write no blanks between tokens, as a rule.
+    while bytes.get(at).is_some_and(|byte| *byte <= b' ' && matches!(byte, b' ' | b'\t' | b'\n' | b'\r')) {
         at += 1;
     }
     at

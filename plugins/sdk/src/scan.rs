@@ -49,6 +49,14 @@ pub(crate) fn contains(bytes: &[u8], byte: u8) -> bool {
 
 #[inline(always)]
 fn find(bytes: &[u8], mut at: usize, byte: u8) -> Option<usize> {
+    // Four blocks at once, until one of them has it.
+    while let Some(blocks) = bytes.get(at..at + 4 * BLOCK) {
+        let [one, two, three, four] = [0, 1, 2, 3].map(|place| Block::of(&blocks[place * BLOCK..][..BLOCK]).same(byte));
+        if one.or(two).or(three.or(four)).any() {
+            break;
+        }
+        at += 4 * BLOCK;
+    }
     while let Some(block) = bytes.get(at..at + BLOCK) {
         let places = Block::of(block).places_of(byte);
         if places != 0 {
@@ -112,8 +120,24 @@ impl Block {
     /// A bit for each place that has this byte.
     #[inline(always)]
     fn places_of(self, byte: u8) -> u32 {
-        use core::arch::wasm32::{u8x16_bitmask, u8x16_eq, u8x16_splat};
-        u32::from(u8x16_bitmask(u8x16_eq(self.0, u8x16_splat(byte))))
+        u32::from(core::arch::wasm32::u8x16_bitmask(self.same(byte).0))
+    }
+
+    /// Something in each place that has this byte, and nothing elsewhere.
+    #[inline(always)]
+    fn same(self, byte: u8) -> Block {
+        use core::arch::wasm32::{u8x16_eq, u8x16_splat};
+        Block(u8x16_eq(self.0, u8x16_splat(byte)))
+    }
+
+    #[inline(always)]
+    fn or(self, other: Block) -> Block {
+        Block(core::arch::wasm32::v128_or(self.0, other.0))
+    }
+
+    #[inline(always)]
+    fn any(self) -> bool {
+        core::arch::wasm32::v128_any_true(self.0)
     }
 }
 
@@ -133,16 +157,32 @@ impl Block {
     /// A bit for each place that has this byte.
     #[inline(always)]
     fn places_of(self, byte: u8) -> u32 {
+        // The eight high bits of a word, side by side.
+        let gather = |word: u64| ((word >> 7).wrapping_mul(0x0102_0408_1020_4080) >> 56) as u32;
+        let same = self.same(byte);
+        gather(same.0) | gather(same.1) << 8
+    }
+
+    /// The high bit of each byte that is this one, and no other bit.
+    #[inline(always)]
+    fn same(self, byte: u8) -> Block {
         const ONES: u64 = 0x0101_0101_0101_0101;
         const SEVENS: u64 = 0x7f7f_7f7f_7f7f_7f7f;
-        let places = |word: u64| {
+        let same = |word: u64| {
             let differs = word ^ (ONES * u64::from(byte));
-            // The high bit of each byte that does not differ, and no other bit.
-            let same = !(((differs & SEVENS) + SEVENS) | differs | SEVENS);
-            // The eight high bits, side by side.
-            ((same >> 7).wrapping_mul(0x0102_0408_1020_4080) >> 56) as u32
+            !(((differs & SEVENS) + SEVENS) | differs | SEVENS)
         };
-        places(self.0) | places(self.1) << 8
+        Block(same(self.0), same(self.1))
+    }
+
+    #[inline(always)]
+    fn or(self, other: Block) -> Block {
+        Block(self.0 | other.0, self.1 | other.1)
+    }
+
+    #[inline(always)]
+    fn any(self) -> bool {
+        self.0 | self.1 != 0
     }
 }
 

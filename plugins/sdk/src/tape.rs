@@ -20,11 +20,10 @@ const NONE: u16 = u16::MAX;
 /// One value. The values in an object or an array follow it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Value {
-    /// Its key, without quotes; empty in an array.
-    pub(crate) key_start: u32,
-    pub(crate) key_end: u32,
-    pub(crate) start: u32,
-    pub(crate) end: u32,
+    /// From where to where its key stands, without quotes; nowhere in an array.
+    pub(crate) key: (usize, usize),
+    pub(crate) start: usize,
+    pub(crate) end: usize,
     /// The value that follows it and all that is in it. While it is being read: the object or array that it is in.
     pub(crate) next: u16,
     /// Whether what is in it follows.
@@ -40,7 +39,7 @@ pub(crate) struct Tape {
 
 impl Tape {
     pub(crate) fn new() -> Tape {
-        let nothing = Value { key_start: 0, key_end: 0, start: 0, end: 0, next: 0, open: false };
+        let nothing = Value { key: (0, 0), start: 0, end: 0, next: 0, open: false };
         Tape { values: [nothing; VALUES], length: 0 }
     }
 
@@ -48,106 +47,110 @@ impl Tape {
         &self.values[usize::from(index)]
     }
 
+    /// What is in an object or an array, each with its place on the tape.
+    #[inline(always)]
+    pub(crate) fn values_in(&self, index: u16) -> impl Iterator<Item = (u16, &Value)> {
+        let end = self.value(index).next;
+        let mut at = index + 1;
+        std::iter::from_fn(move || {
+            let place = (at < end).then_some(at)?;
+            let value = self.value(place);
+            at = value.next;
+            Some((place, value))
+        })
+    }
+
     /// Reads the value in `bytes[start..end]`, from its first byte to its last. Gives whether all of it found place.
     pub(crate) fn read(&mut self, bytes: &[u8], start: usize, end: usize) -> Result<bool, Malformed> {
         self.length = 0;
-        let mut inside = NONE;
+        let mut around = Around { index: NONE, object: false };
         let mut depth = 0;
         let mut key = (0, 0);
         let mut at = start;
         loop {
             // A value begins here.
-            let Some(index) = self.push(key, at) else { return Ok(false) };
-            let opens = match bytes.get(at) {
+            let begun = at;
+            let opening = match bytes.get(at) {
                 Some(b'"') => {
                     at = scan::string_end(bytes, at + 1).ok_or(Malformed)?;
-                    false
+                    None
                 }
-                Some(b'{' | b'[') if depth == DEPTH => {
+                Some(bracket @ (b'{' | b'[')) if depth < DEPTH => Some(*bracket),
+                Some(b'{' | b'[') => {
                     at = skip_nested(bytes, at, end).ok_or(Malformed)?;
-                    false
+                    None
                 }
-                Some(b'{' | b'[') => true,
                 _ => {
                     at = skip_scalar(bytes, at).ok_or(Malformed)?;
-                    false
+                    None
                 }
             };
-            if opens {
-                let value = &mut self.values[usize::from(index)];
-                (value.next, value.open) = (inside, true);
-                inside = index;
+            let next = if opening.is_some() { around.index } else { self.length + 1 };
+            let Some(index) = self.push(Value { key, start: begun, end: at, next, open: opening.is_some() }) else {
+                return Ok(false);
+            };
+            if let Some(bracket) = opening {
+                around = Around { index, object: bracket == b'{' };
                 depth += 1;
-                let object = bytes[at] == b'{';
                 at = skip_blanks(bytes, at + 1);
-                if object && bytes.get(at) == Some(&b'"') {
-                    (key, at) = read_key(bytes, at)?;
+                if !matches!(bytes.get(at), Some(b'}' | b']')) {
+                    (key, at) = if around.object { read_key(bytes, at)? } else { ((0, 0), at) };
                     continue;
                 }
-                let empty = bytes.get(at) == Some(if object { &b'}' } else { &b']' });
-                if !object && !empty {
-                    continue;
-                }
-                if !empty {
-                    return Err(Malformed);
-                }
-            } else {
-                self.close(index, at);
             }
             // A value has ended, or an object or array that is empty is about to.
             loop {
-                if inside == NONE {
+                if around.index == NONE {
                     // What ends behind the line was never closed: the scanner saw it end in another one.
                     return if at == end { Ok(true) } else { Err(Malformed) };
                 }
                 at = skip_blanks(bytes, at);
-                let object = bytes[self.value(inside).start as usize] == b'{';
                 match bytes.get(at) {
-                    Some(b',') if self.length > inside + 1 => {
+                    Some(b',') if self.length > around.index + 1 => {
                         at = skip_blanks(bytes, at + 1);
-                        if object {
-                            (key, at) = read_key(bytes, at)?;
-                        } else {
-                            key = (0, 0);
-                        }
+                        (key, at) = if around.object { read_key(bytes, at)? } else { ((0, 0), at) };
                         break;
                     }
-                    Some(b'}') if object => {}
-                    Some(b']') if !object => {}
+                    Some(b'}') if around.object => {}
+                    Some(b']') if !around.object => {}
                     _ => return Err(Malformed),
                 }
                 at += 1;
-                let around = self.value(inside).next;
-                self.close(inside, at);
-                inside = around;
                 depth -= 1;
+                around = self.close(around.index, at, bytes);
             }
         }
     }
 
     #[inline(always)]
-    fn push(&mut self, (key_start, key_end): (u32, u32), start: usize) -> Option<u16> {
+    fn push(&mut self, value: Value) -> Option<u16> {
         let index = self.length;
-        let start = u32::try_from(start).ok()?;
-        *self.values.get_mut(usize::from(index))? =
-            Value { key_start, key_end, start, end: start, next: NONE, open: false };
+        *self.values.get_mut(usize::from(index))? = value;
         self.length += 1;
         Some(index)
     }
 
+    /// The object or array ends; gives what it stands in.
     #[inline(always)]
-    fn close(&mut self, index: u16, end: usize) {
+    fn close(&mut self, index: u16, end: usize, bytes: &[u8]) -> Around {
         let next = self.length;
         let value = &mut self.values[usize::from(index)];
-        // A chunk is below 4 GiB, as its spans are.
-        value.end = u32::try_from(end).unwrap_or(u32::MAX);
-        value.next = next;
+        let index = std::mem::replace(&mut value.next, next);
+        value.end = end;
+        let object = self.values.get(usize::from(index)).is_some_and(|around| bytes[around.start] == b'{');
+        Around { index, object }
     }
+}
+
+/// What the value that is being read stands in.
+struct Around {
+    index: u16,
+    object: bool,
 }
 
 /// A key and its colon; gives where the key stands and where its value begins.
 #[inline(always)]
-fn read_key(bytes: &[u8], at: usize) -> Result<((u32, u32), usize), Malformed> {
+fn read_key(bytes: &[u8], at: usize) -> Result<((usize, usize), usize), Malformed> {
     if bytes.get(at) != Some(&b'"') {
         return Err(Malformed);
     }
@@ -156,6 +159,5 @@ fn read_key(bytes: &[u8], at: usize) -> Result<((u32, u32), usize), Malformed> {
     if bytes.get(colon) != Some(&b':') {
         return Err(Malformed);
     }
-    let place = |at: usize| u32::try_from(at).map_err(|_| Malformed);
-    Ok(((place(at + 1)?, place(end - 1)?), skip_blanks(bytes, colon + 1)))
+    Ok(((at + 1, end - 1), skip_blanks(bytes, colon + 1)))
 }
