@@ -25,8 +25,8 @@ use tokio::sync::mpsc;
 use tokio::time::Instant;
 use wharf_supervisor::{Process, Swept};
 
-/// How much is read from a pipe at once.
-const READ: usize = 64 << 10;
+/// How much is read from a pipe at once. An adapter keeps as much memory, and a thousand of them mostly wait.
+const READ: usize = 16 << 10;
 
 /// The same, when there is always more: larger batches cost less.
 const WIDE_READ: usize = 256 << 10;

@@ -40,7 +40,7 @@ pub trait Adapter: Default + 'static {
         };
         let mut tape = Tape::new();
         // About what comes of such a text: the list grows by copying, and its items are large.
-        out.reserve((text.len() / 256).min(1024));
+        out.reserve((text.len() / 1024).min(1024));
         let mut start = 0;
         while start < text.len() {
             let end = crate::json::find_newline(text, start);

@@ -82,29 +82,31 @@ impl<'a> Json<'a> {
     /// twice the last one counts.
     pub fn pick<const N: usize>(self, keys: [&str; N]) -> Result<[Json<'a>; N], Malformed> {
         let mut found = [MISSING; N];
+        self.pick_into(&keys, &mut found)?;
+        Ok(found)
+    }
+
+    /// Apart from `pick`, so that there is one of it in a component and not one for each number of keys.
+    fn pick_into(self, keys: &[&str], found: &mut [Json<'a>]) -> Result<(), Malformed> {
+        let slot_of = |key: &[u8]| keys.iter().position(|wanted| scan::same(wanted.as_bytes(), key));
         if let Some((tape, index)) = self.tape.filter(|(tape, index)| tape.value(*index).open) {
             if !self.is_object() {
                 return Err(Malformed);
             }
             for (at, value) in tape.values_in(index) {
-                let (start, end) = value.key;
-                for (slot, wanted) in keys.iter().enumerate() {
-                    if wanted.len() == end - start && scan::same(wanted.as_bytes(), &self.source.as_bytes()[start..end])
-                    {
-                        found[slot] = Json { start: value.start, end: value.end, tape: Some((tape, at)), ..self };
-                        break;
-                    }
+                if let Some(slot) = slot_of(&self.source.as_bytes()[value.key.0..value.key.1]) {
+                    found[slot] = Json { start: value.start, end: value.end, tape: Some((tape, at)), ..self };
                 }
             }
-            return Ok(found);
+            return Ok(());
         }
         let mut fields = Fields::of(self)?;
         while let Some((key, value)) = fields.step()? {
-            if let Some(slot) = keys.iter().position(|wanted| scan::same(wanted.as_bytes(), key.as_bytes())) {
+            if let Some(slot) = slot_of(key.as_bytes()) {
                 found[slot] = value;
             }
         }
-        Ok(found)
+        Ok(())
     }
 
     /// One field of an object.
@@ -315,6 +317,7 @@ pub(crate) fn skip_blanks(bytes: &[u8], mut at: usize) -> usize {
 }
 
 /// From an opening quote to behind the closing one.
+#[inline(never)]
 fn skip_string(bytes: &[u8], start: usize) -> Option<usize> {
     scan::string_end(bytes, start + 1)
 }

@@ -8,33 +8,24 @@
 /// How many bytes are looked at together.
 const BLOCK: usize = 16;
 
-/// From behind an opening quote to behind the closing one.
+/// From behind an opening quote to behind the closing one. Backslashes are looked at only where a quote follows them: a
+/// tool's output is full of others.
 #[inline(always)]
-pub(crate) fn string_end(bytes: &[u8], mut at: usize) -> Option<usize> {
-    while let Some(block) = bytes.get(at..at + BLOCK) {
-        let block = Block::of(block);
-        let quotes = block.places_of(b'"');
-        let backslashes = block.places_of(b'\\');
-        // Most blocks have neither, and most strings have no backslash before their end.
-        if backslashes == 0 {
-            if quotes != 0 {
-                return Some(at + place(quotes) + 1);
-            }
-            at += BLOCK;
-            continue;
-        }
-        match end_among(quotes, backslashes) {
-            Ok(end) => return Some(at + end + 1),
-            Err(escaping) => at += BLOCK + usize::from(escaping),
-        }
-    }
+pub(crate) fn string_end(bytes: &[u8], start: usize) -> Option<usize> {
+    let mut at = start;
     loop {
-        match *bytes.get(at)? {
-            b'"' => return Some(at + 1),
-            b'\\' => at += 2,
-            _ => at += 1,
+        let quote = find(bytes, at, b'"')?;
+        if quote == start || bytes[quote - 1] != b'\\' || !is_escaped(&bytes[start..quote]) {
+            return Some(quote + 1);
         }
+        at = quote + 1;
     }
+}
+
+/// Whether what follows this text is escaped: by a backslash that is not itself escaped.
+#[inline(never)]
+fn is_escaped(before: &[u8]) -> bool {
+    before.iter().rev().take_while(|byte| **byte == b'\\').count() % 2 == 1
 }
 
 /// The first newline from `at` on.
@@ -49,18 +40,25 @@ pub(crate) fn contains(bytes: &[u8], byte: u8) -> bool {
 
 #[inline(always)]
 fn find(bytes: &[u8], mut at: usize, byte: u8) -> Option<usize> {
-    // Four blocks at once, until one of them has it.
-    while let Some(blocks) = bytes.get(at..at + 4 * BLOCK) {
-        let [one, two, three, four] = [0, 1, 2, 3].map(|place| Block::of(&blocks[place * BLOCK..][..BLOCK]).same(byte));
-        if one.or(two).or(three.or(four)).any() {
-            break;
+    // Most strings are short. Where it is not in the first block, four are looked at together until one has it.
+    if let Some(first) = bytes.get(at..at + BLOCK) {
+        let places = Block::of(first).places_of(byte);
+        if places != 0 {
+            return Some(at + places.trailing_zeros() as usize);
         }
-        at += 4 * BLOCK;
+        at += BLOCK;
+        while let Some(blocks) = bytes.get(at..at + 4 * BLOCK) {
+            let same = |place: usize| Block::of(&blocks[place * BLOCK..][..BLOCK]).same(byte);
+            if same(0).or(same(1)).or(same(2).or(same(3))).any() {
+                break;
+            }
+            at += 4 * BLOCK;
+        }
     }
     while let Some(block) = bytes.get(at..at + BLOCK) {
         let places = Block::of(block).places_of(byte);
         if places != 0 {
-            return Some(at + place(places));
+            return Some(at + places.trailing_zeros() as usize);
         }
         at += BLOCK;
     }
@@ -81,27 +79,6 @@ pub(crate) fn same(one: &[u8], other: &[u8]) -> bool {
             }
             _ => one.iter().eq(other),
         }
-}
-
-/// The first quote of a block that no backslash escapes; or, where there is none, whether the block's last byte is a
-/// backslash that escapes what follows the block.
-fn end_among(quotes: u32, backslashes: u32) -> Result<usize, bool> {
-    let (mut quotes, mut backslashes) = (quotes, backslashes);
-    while backslashes != 0 && backslashes.trailing_zeros() < quotes.trailing_zeros() {
-        let first = backslashes.trailing_zeros();
-        if first == 15 {
-            return Err(true);
-        }
-        // What follows a backslash is not looked at.
-        let behind = !0u32 << (first + 2);
-        quotes &= behind;
-        backslashes &= behind;
-    }
-    if quotes == 0 { Err(false) } else { Ok(place(quotes)) }
-}
-
-fn place(mask: u32) -> usize {
-    mask.trailing_zeros() as usize
 }
 
 /// Sixteen bytes.
