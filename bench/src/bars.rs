@@ -229,8 +229,8 @@ mod tests {
             start: Some(Start { bare: 1.0, warm: 15.0, cold: 200.0, held }),
             latency: vec![way(BARE, 13.0, 37.0), way(WHARF, 18.0, 65.0)],
             memory: vec![
-                Memory { runs: 100.0, bytes: 9e9, descriptors: 9.0, threads: 0.0, processes: 1.0 },
-                Memory { runs: 1000.0, bytes: 150e3, descriptors: 9.0, threads: 0.0, processes: 1.0 },
+                Memory { runs: 100.0, bytes: 9e9, resident: 0.0, descriptors: 9.0, threads: 0.0, processes: 1.0 },
+                Memory { runs: 1000.0, bytes: 150e3, resident: 9e9, descriptors: 9.0, threads: 0.0, processes: 1.0 },
             ],
             growth: vec![growth(0.0, 0.02, 20e6), growth(1e7, 0.05, 30e6), growth(1e9, 3.2, 70e6)],
             operators: [("copilot mixed".to_owned(), 109)].into(),

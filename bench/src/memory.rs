@@ -23,8 +23,10 @@ const WRITTEN: usize = 64 << 10;
 pub(crate) struct Memory {
     /// How many lived at once.
     pub(crate) runs: f64,
-    /// Bytes of resident memory, each.
+    /// Bytes of memory, each: what many runs share, as they do the initial memory of their adapter, counts once.
     pub(crate) bytes: f64,
+    /// Bytes that are resident, each: what is shared counts for everyone.
+    pub(crate) resident: f64,
     /// Open descriptors, each.
     pub(crate) descriptors: f64,
     /// Threads, each.
@@ -76,7 +78,8 @@ async fn held(stage: &Stage, runs: usize) -> Result<Memory> {
     let each = |before: u64, after: u64| (number(after) - number(before)) / number(runs as u64);
     Ok(Memory {
         runs: number(runs as u64),
-        bytes: each(before.resident, after.resident),
+        bytes: each(before.memory, after.memory),
+        resident: each(before.resident, after.resident),
         descriptors: each(before.descriptors, after.descriptors),
         threads: each(before.threads, after.threads),
         processes: each(before.processes, after.processes),
@@ -131,6 +134,7 @@ async fn release(runs: Vec<Run>, gate: &Path) -> Result<()> {
 /// What this process has.
 #[derive(Debug, Clone, Copy)]
 struct Snapshot {
+    memory: u64,
     resident: u64,
     descriptors: u64,
     threads: u64,
@@ -139,9 +143,11 @@ struct Snapshot {
 
 impl Snapshot {
     fn take() -> Result<Snapshot> {
-        let status = fs::read_to_string("/proc/self/status")?;
-        let resident = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap_or_default();
-        let kibibytes: u64 = resident.trim().trim_end_matches(" kB").parse()?;
+        let rollup = fs::read_to_string("/proc/self/smaps_rollup")?;
+        let bytes = |field: &str| -> Result<u64> {
+            let line = rollup.lines().find_map(|line| line.strip_prefix(field)).unwrap_or_default();
+            Ok(line.trim().trim_end_matches(" kB").parse::<u64>()? << 10)
+        };
         let count = |path: &str| -> Result<u64> { Ok(fs::read_dir(path)?.count() as u64) };
         let mut processes = 0;
         for thread in fs::read_dir("/proc/self/task")? {
@@ -150,7 +156,8 @@ impl Snapshot {
             processes += children.split_whitespace().count() as u64;
         }
         Ok(Snapshot {
-            resident: kibibytes << 10,
+            memory: bytes("Pss:")?,
+            resident: bytes("Rss:")?,
             descriptors: count("/proc/self/fd")?,
             threads: count("/proc/self/task")?,
             processes,

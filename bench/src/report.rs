@@ -150,17 +150,23 @@ fn memory(figures: &Figures, out: &mut String) {
     add!(
         out,
         "Recorded runs, whose agents have written 64 KiB of the mixed corpus and wait. What each adds to the process that \
-         holds the library; the agent's own memory is not in it.\n"
+         holds the library; the agent's own memory is not in it. Pages that runs share, as they do the initial memory of \
+         their adapter, are memory once, and resident for each.\n"
     );
-    add!(out, "| runs | resident | descriptors | threads | child processes |\n|---|---|---|---|---|");
+    add!(out, "| runs | memory | resident | descriptors | threads | child processes |\n|---|---|---|---|---|---|");
     for memory in &figures.memory {
-        let Memories { resident, descriptors, threads, processes } = Memories::of(memory);
-        add!(out, "| {:.0} | {resident:.0} KB | {descriptors:.1} | {threads:.2} | {processes:.2} |", memory.runs);
+        let Memories { own, resident, descriptors, threads, processes } = Memories::of(memory);
+        add!(
+            out,
+            "| {:.0} | {own:.0} KB | {resident:.0} KB | {descriptors:.1} | {threads:.2} | {processes:.2} |",
+            memory.runs
+        );
     }
 }
 
 /// What one run adds, in the table's units.
 struct Memories {
+    own: f64,
     resident: f64,
     descriptors: f64,
     threads: f64,
@@ -170,7 +176,8 @@ struct Memories {
 impl Memories {
     fn of(memory: &crate::memory::Memory) -> Memories {
         Memories {
-            resident: memory.bytes / 1e3,
+            own: memory.bytes / 1e3,
+            resident: memory.resident / 1e3,
             descriptors: memory.descriptors,
             threads: memory.threads,
             processes: memory.processes,

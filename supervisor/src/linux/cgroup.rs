@@ -22,11 +22,7 @@ impl Cgroup {
     pub(super) fn create(run: &str) -> Option<Self> {
         let mounts = fs::read_to_string("/proc/self/mountinfo").ok()?;
         let own = fs::read_to_string("/proc/self/cgroup").ok()?;
-        let parent = locate(&mounts, &own)?;
-        if is_root(&parent) {
-            return None;
-        }
-        let path = parent.join(format!("{PREFIX}{run}"));
+        let path = locate(&mounts, &own)?.join(format!("{PREFIX}{run}"));
         fs::create_dir(&path).ok()?;
         Some(Self { path })
     }
@@ -92,12 +88,6 @@ fn each(folder: &Path, visit: &mut dyn FnMut(&Path)) {
         }
     }
     visit(folder);
-}
-
-/// The root of all cgroups is its manager's to divide, and delegated to nobody, even if we may write to it. It is the
-/// only one without this file.
-fn is_root(folder: &Path) -> bool {
-    !folder.join("cgroup.events").exists()
 }
 
 /// The path of the version 2 hierarchy in `/proc/PID/cgroup`.

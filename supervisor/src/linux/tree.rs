@@ -99,7 +99,8 @@ impl Tree {
 
     /// Whether anything of it lives.
     pub(in super::super) fn remains(&self) -> bool {
-        !self.look().is_empty()
+        // A cgroup knows without a look at all processes of the system; the sweep looks anyway.
+        self.cgroup.as_ref().map_or_else(|| !self.look().is_empty(), Cgroup::populated)
     }
 
     /// Kills all that lives of it, until a look finds nothing or the time is over.

@@ -28,27 +28,8 @@ fn run_id() -> String {
     uuid::Uuid::new_v4().to_string()
 }
 
-/// The root of all cgroups is not ours to divide. Where a test stands in it and may leave it, it moves into a cgroup
-/// below, as a service to which one is delegated would be in.
-fn move_into_cgroup() {
-    static ONCE: std::sync::Once = std::sync::Once::new();
-    ONCE.call_once(|| {
-        let read = |path| fs::read_to_string(path).expect("Linux");
-        let mounts = read("/proc/self/mountinfo");
-        let mount = mounts.lines().find(|line| line.contains(" - cgroup2 "));
-        if let Some(point) = mount.and_then(|line| line.split(' ').nth(4))
-            && read("/proc/self/cgroup").lines().any(|line| line == "0::/")
-        {
-            let folder = Path::new(point).join("wharf-tests");
-            let _ = fs::create_dir(&folder);
-            let _ = fs::write(folder.join("cgroup.procs"), std::process::id().to_string());
-        }
-    });
-}
-
 /// An order for a shell script, in which `TOKEN` stands for `token`.
 fn shell(script: &str, token: &str) -> Order {
-    move_into_cgroup();
     Order {
         program: "/bin/sh".into(),
         args: vec!["-c".into(), script.replace("TOKEN", token).into()],
