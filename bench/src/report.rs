@@ -220,6 +220,8 @@ fn operators(figures: &Figures, out: &mut String) {
 }
 
 fn foot(out: &mut String) {
+    add!(out, "\n## Where the time goes, and why a bar is missed\n");
+    add!(out, "{}", include_str!("../profile.md").trim_end());
     add!(out, "\n## Repeat it\n");
     add!(out, "On Linux, with nothing else running:\n");
     add!(out, "    cargo xtask bench                   # everything; writes this file and target/bench/figures.json");
