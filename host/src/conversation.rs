@@ -261,7 +261,10 @@ impl Conversation {
                         self.take(effects, journal, &mut more);
                         self.delivered(reply, journal, &mut more);
                     }
-                    Err(fault) => self.recover(fault, journal, &mut more).await,
+                    Err(fault) => {
+                        self.recover(fault, journal, &mut more).await;
+                        self.delivered(reply, journal, &mut more);
+                    }
                 }
             } else {
                 self.delivered(reply, journal, &mut more);

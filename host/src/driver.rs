@@ -144,11 +144,12 @@ impl Driver {
                 }
             }
             Input::Answer(answer) => self.answer(answer, "caller", now, &mut actions),
+            // Between two turns too: it would begin one that nobody keeps track of.
+            Input::Message(_) if self.facts.declared.is_some() => actions.push(unheard("the turn is over")),
             Input::Message(text) if self.stdin_open => {
                 self.last_output = now;
                 actions.push(Action::Tell(Reply::Message(text)));
             }
-            Input::Message(_) if self.facts.declared.is_some() => actions.push(unheard("the turn is over")),
             Input::Message(_) => actions.push(unheard("the agent's stdin is closed")),
             Input::MessageUnread => actions.push(unheard("the agent does not read what it was told before")),
             Input::MessageDelivered { text, wrote: true, .. } => {
@@ -408,6 +409,11 @@ impl Driver {
     /// The facts that a replay cannot see in the streams.
     pub(crate) fn assumptions(&self) -> (bool, Option<&'static str>, Option<String>) {
         (self.facts.cancelled, self.facts.clock.map(Clock::name), self.facts.unanswered.clone())
+    }
+
+    /// The agent takes nothing more, though nobody closed its stdin.
+    pub(crate) fn stdin_gone(&mut self) {
+        self.stdin_open = false;
     }
 
     /// How the process ended.

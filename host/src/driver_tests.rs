@@ -335,3 +335,11 @@ proptest! {
         let _ = driver.report();
     }
 }
+
+#[test]
+fn a_message_between_two_turns_begins_none() {
+    let mut driver = driver(Ending::WhenStdinCloses).staying(true);
+    driver.handle(emit(ended(Outcome::Completed)), at(1));
+    let actions = driver.handle(Input::Message("and now?".to_owned()), at(2));
+    assert!(matches!(&actions[..], [Action::Emit(Event::Notice { .. })]), "{actions:?}");
+}

@@ -48,7 +48,8 @@ impl Error {
         Error::new(ErrorKind::Adapter, message)
     }
 
-    pub(crate) fn system(attempt: impl fmt::Display, why: impl fmt::Display) -> Error {
+    /// The system did not do what was attempted.
+    pub fn system(attempt: impl fmt::Display, why: impl fmt::Display) -> Error {
         Error::new(ErrorKind::System, format!("{attempt}: {why}"))
     }
 

@@ -25,7 +25,10 @@ pub(crate) struct Journal {
 struct Kept {
     writer: RecordingWriter,
     path: PathBuf,
-    events: File,
+    /// Gone once some events could not be written: nothing is to stand behind a gap.
+    events: Option<File>,
+    /// How long the events' file is.
+    events_length: u64,
 }
 
 /// What the events' file came to.
@@ -36,7 +39,7 @@ pub(crate) struct EventsSummary {
 
 impl Journal {
     pub(crate) fn new(files: Option<(RecordingWriter, PathBuf, File)>, secrets: Secrets) -> Journal {
-        let kept = files.map(|(writer, path, events)| Kept { writer, path, events });
+        let kept = files.map(|(writer, path, events)| Kept { writer, path, events: Some(events), events_length: 0 });
         Journal { start: Instant::now(), kept, secrets, events_digest: Sha256::new(), events: 0, trouble: None }
     }
 
@@ -77,10 +80,48 @@ impl Journal {
         if self.secrets.is_empty() {
             return event;
         }
-        let Ok(text) = serde_json::to_string(&event) else { return event };
-        match self.secrets.redact(&text) {
-            std::borrow::Cow::Borrowed(_) => event,
-            std::borrow::Cow::Owned(clean) => serde_json::from_str(&clean).unwrap_or(event),
+        let Ok(mut value) = serde_json::to_value(&event) else { return event };
+        // What an event is, is no text of anybody's.
+        let kind = value.get_mut("type").map(serde_json::Value::take);
+        if !self.redact_value(&mut value) {
+            return event;
+        }
+        if let Some(kind) = kind {
+            value["type"] = kind;
+        }
+        // A word that has only some values may have been a secret. Better no event than that.
+        serde_json::from_value(value).unwrap_or_else(|_| Event::Notice {
+            level: crate::info::Level::Warn,
+            text: "an event was left out: a secret could not be taken out of it".to_owned(),
+        })
+    }
+
+    /// Gives whether there was anything to take out.
+    fn redact_value(&self, value: &mut serde_json::Value) -> bool {
+        match value {
+            serde_json::Value::String(text) => match self.secrets.redact(text) {
+                std::borrow::Cow::Borrowed(_) => false,
+                std::borrow::Cow::Owned(clean) => {
+                    *text = clean;
+                    true
+                }
+            },
+            // Each of them, so no short cut.
+            serde_json::Value::Array(items) => items.iter_mut().fold(false, |any, item| self.redact_value(item) | any),
+            serde_json::Value::Object(fields) => {
+                let names: Vec<String> = fields.keys().cloned().collect();
+                let mut any = false;
+                for name in names {
+                    if let Some(mut field) = fields.remove(&name) {
+                        any |= self.redact_value(&mut field);
+                        let clean = self.secrets.redact(&name).into_owned();
+                        any |= clean != name;
+                        fields.insert(clean, field);
+                    }
+                }
+                any
+            }
+            _ => false,
         }
     }
 
@@ -101,11 +142,18 @@ impl Journal {
             }
             lines = line::lines(&*events);
         }
-        if let Some(kept) = &mut self.kept {
-            self.events += events.len() as u64;
-            self.events_digest.update(&lines);
-            if let Err(why) = kept.events.write_all(&lines) {
+        if let Some(kept) = &mut self.kept
+            && let Some(file) = &mut kept.events
+        {
+            if let Err(why) = file.write_all(&lines) {
+                // A full disk may have taken a part.
+                let _ = file.set_len(kept.events_length);
+                kept.events = None;
                 self.trouble.get_or_insert(format!("the events beside {} are cut short: {why}", kept.path.display()));
+            } else {
+                kept.events_length += lines.len() as u64;
+                self.events += events.len() as u64;
+                self.events_digest.update(&lines);
             }
         }
         Some(lines)
@@ -124,5 +172,51 @@ impl Journal {
             text
         });
         (self.kept.and_then(|kept| kept.writer.close().ok()), EventsSummary { count: self.events, sha256 })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::event::TextPart;
+
+    fn thinking(text: &str) -> Event {
+        Event::Thinking(TextPart { id: "1".into(), parent: None, text: text.into() })
+    }
+
+    #[test]
+    fn what_an_event_is_stays_and_every_text_in_it_is_clean() {
+        let secrets = Secrets::new([("KEY", "hunter2\"hunter2"), ("MODE", "thinking")]);
+        let journal = Journal::new(None, secrets);
+        let clean = journal.clean(thinking("a hunter2\"hunter2 b"));
+        assert_eq!(clean, thinking("a [redacted:KEY] b"));
+        let tool = serde_json::json!({"type": "tool", "id": "1", "parent": null, "name": null, "title": null,
+            "status": "running", "input": {"hunter2\"hunter2": ["thinking"]}, "output": null, "exit_code": null});
+        let clean = journal.clean(serde_json::from_value(tool).expect("an event"));
+        let Event::Tool(call) = clean else { panic!("{clean:?}") };
+        assert_eq!(call.input, Some(serde_json::json!({"[redacted:KEY]": ["[redacted:MODE]"]})));
+    }
+
+    #[test]
+    fn an_event_that_cannot_be_cleaned_is_left_out() {
+        let journal = Journal::new(None, Secrets::new([("MODE", "succeeded")]));
+        let tool = serde_json::json!({"type": "tool", "id": "succeeded", "parent": null, "name": null, "title": null,
+            "status": "succeeded", "input": null, "output": null, "exit_code": null});
+        let clean = journal.clean(serde_json::from_value(tool).expect("an event"));
+        assert!(matches!(clean, Event::Notice { .. }), "{clean:?}");
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn events_end_where_the_disk_was_full() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("recording");
+        let writer = RecordingWriter::create(&path, u64::MAX).expect("a new file");
+        let full = File::options().write(true).open("/dev/full").expect("Linux has it");
+        let mut journal = Journal::new(Some((writer, path, full)), Secrets::default());
+        assert!(journal.events(&mut [thinking("lost")]).is_some(), "whoever reads them gets them");
+        journal.events(&mut [thinking("behind the gap")]);
+        assert!(journal.take_trouble().is_some_and(|trouble| trouble.contains("cut short")));
+        assert_eq!(journal.close().1.count, 0, "only what is there counts");
     }
 }

@@ -83,6 +83,11 @@ impl Keeper {
         // The answer is put together from pieces; a secret that came in two of them is whole again in it.
         if let Event::Report(clean) = journal.clean(Event::Report(Box::new(report.clone()))) {
             report = *clean;
+        } else {
+            // How it ended has to be told; what anybody said in it does not.
+            (report.answer, report.structured_output, report.detail) = (None, None, None);
+            report.tools.clear();
+            report.files.clear();
         }
         let note = EndNote { cancelled, clock: clock.map(str::to_owned), unanswered, killed: report.killed.clone() };
         journal.record_text(Kind::Note, &serde_json::json!(NoteRecord::End(note)).to_string());

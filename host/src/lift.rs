@@ -116,7 +116,7 @@ fn unquote(inside: &str) -> Result<String, Breach> {
             return Err(Breach("a quoted text has a quote in it".to_owned()));
         }
         text.push_str(&rest[..at]);
-        rest = unescape(&rest[at + 1..], &mut text)?;
+        rest = unescape(&rest[at + 1..], &mut text);
         match memchr::memchr2(b'\\', b'"', rest.as_bytes()) {
             Some(next) => at = next,
             None => break,
@@ -126,28 +126,31 @@ fn unquote(inside: &str) -> Result<String, Breach> {
     Ok(text)
 }
 
-/// One escape, whose backslash has been taken; gives what follows it.
-fn unescape<'a>(rest: &'a str, text: &mut String) -> Result<&'a str, Breach> {
-    let character = match rest.as_bytes().first() {
-        Some(b'n') => '\n',
-        Some(b't') => '\t',
-        Some(b'r') => '\r',
-        Some(b'b') => '\u{8}',
-        Some(b'f') => '\u{c}',
-        Some(b'"') => '"',
-        Some(b'\\') => '\\',
-        Some(b'/') => '/',
-        Some(b'u') => return unescape_unicode(&rest[1..], text),
-        _ => return Err(Breach("a quoted text has an escape that JSON does not know".to_owned())),
+/// One escape, whose backslash has been taken; gives what follows it. What JSON does not know becomes U+FFFD, as in the
+/// SDK: an agent's slip is no fault of its adapter's.
+fn unescape<'a>(rest: &'a str, text: &mut String) -> &'a str {
+    let mut characters = rest.chars();
+    let character = match characters.next() {
+        Some('n') => '\n',
+        Some('t') => '\t',
+        Some('r') => '\r',
+        Some('b') => '\u{8}',
+        Some('f') => '\u{c}',
+        Some(itself @ ('"' | '\\' | '/')) => itself,
+        Some('u') => return unescape_unicode(characters.as_str(), text),
+        Some(_) => char::REPLACEMENT_CHARACTER,
+        None => return "",
     };
     text.push(character);
-    Ok(&rest[1..])
+    characters.as_str()
 }
 
-/// `\uXXXX`, or two of them that make one character. A lone surrogate is no character: it becomes U+FFFD.
-fn unescape_unicode<'a>(rest: &'a str, text: &mut String) -> Result<&'a str, Breach> {
-    let bad = || Breach("a quoted text has a \\u escape without four digits".to_owned());
-    let high = hex4(rest).ok_or_else(bad)?;
+/// `\uXXXX`, or two of them that make one character. A lone surrogate is no character, nor is one without four digits.
+fn unescape_unicode<'a>(rest: &'a str, text: &mut String) -> &'a str {
+    let Some(high) = hex4(rest) else {
+        text.push(char::REPLACEMENT_CHARACTER);
+        return rest;
+    };
     let behind = &rest[4..];
     if (0xD800..0xDC00).contains(&high)
         && let Some(low) = behind.strip_prefix("\\u").and_then(hex4)
@@ -155,10 +158,10 @@ fn unescape_unicode<'a>(rest: &'a str, text: &mut String) -> Result<&'a str, Bre
     {
         let code = 0x10000 + ((high - 0xD800) << 10) + (low - 0xDC00);
         text.push(char::from_u32(code).unwrap_or(char::REPLACEMENT_CHARACTER));
-        return Ok(&behind[6..]);
+        return &behind[6..];
     }
     text.push(char::from_u32(high).unwrap_or(char::REPLACEMENT_CHARACTER));
-    Ok(behind)
+    behind
 }
 
 fn hex4(text: &str) -> Option<u32> {
@@ -317,11 +320,17 @@ mod tests {
     }
 
     #[test]
-    fn escapes_that_json_does_not_know_are_breaches() {
-        for bad in [r"\q", r"\u12", "\\", r"\u00g0"] {
-            assert!(unquote(bad).is_err(), "{bad}");
+    fn escapes_that_json_does_not_know_are_replaced() {
+        for (inside, text) in [
+            (r"C:\qux", "C:\u{FFFD}ux"),
+            (r"\u12", "\u{FFFD}12"),
+            ("a\\", "a"),
+            (r"\u00g0", "\u{FFFD}00g0"),
+            ("\\é", "\u{FFFD}"),
+            (r"\ud83d\ude00 \ud83d x", "\u{1F600} \u{FFFD} x"),
+        ] {
+            assert_eq!(unquote(inside).as_deref(), Ok(text), "{inside}");
         }
-        assert_eq!(unquote(r"\ud83d\ude00 \ud83d x").as_deref(), Ok("\u{1F600} \u{FFFD} x"));
     }
 
     proptest! {

@@ -327,7 +327,13 @@ impl Loop {
             let wake = [deadline, drain_until.filter(|_| room || swept.is_none())].into_iter().flatten().min();
             let actions = tokio::select! {
                 biased;
-                command = commands.recv(), if listening => match command {
+                command = commands.recv(), if listening => {
+                    // Commands without end must not outrun the clocks either.
+                    heard = true;
+                    if !stdin.is_open() {
+                        self.conversation.driver().stdin_gone();
+                    }
+                    match command {
                     Some(Command::Answer(answer)) => self.input(Input::Answer(answer)).await,
                     Some(Command::Message(text)) if stdin.has_room() => self.input(Input::Message(text)).await,
                     Some(Command::Message(_)) => self.input(Input::MessageUnread).await,
@@ -340,6 +346,7 @@ impl Loop {
                     None => {
                         listening = false;
                         continue;
+                    }
                     }
                 },
                 permit = events.reserve(), if !room => {

@@ -22,8 +22,8 @@ pub(crate) struct Summary {
     model: Option<String>,
     /// The last whole message of the agent itself.
     message: Option<String>,
-    /// Deltas of the agent itself since then: the message's id and its text.
-    deltas: Option<(String, String)>,
+    /// Deltas of the agent itself since then: the message's id, its text, and whether some of it was not kept.
+    deltas: Option<(String, String, bool)>,
     declared_answer: Option<String>,
     structured_output: Option<Value>,
     tools: Vec<ReportTool>,
@@ -87,7 +87,7 @@ impl Summary {
                 self.deltas = None;
             }
             Event::Discard { id } => {
-                self.deltas.take_if(|(current, _)| current == id);
+                self.deltas.take_if(|(current, ..)| current == id);
             }
             Event::Tool(call) => self.tool(call),
             Event::FileChange(change) => {
@@ -111,17 +111,27 @@ impl Summary {
 
     fn delta(&mut self, part: &TextPart) {
         match &mut self.deltas {
-            Some((id, text)) if *id == part.id => {
-                if text.len() + part.text.len() <= KEPT_TEXT {
+            Some((id, text, full)) if *id == part.id => {
+                // Up to the first piece that is too much: a later one would stand where it does not belong.
+                if text.len() + part.text.len() <= KEPT_TEXT && !*full {
                     text.push_str(&part.text);
+                } else {
+                    *full = true;
                 }
             }
-            deltas => *deltas = Some((part.id.clone(), part.text.clone())),
+            deltas => *deltas = Some((part.id.clone(), part.text.clone(), false)),
         }
     }
 
     fn tool(&mut self, call: &ToolCall) {
-        let place = *self.tool_places.entry(call.id.clone()).or_insert(self.tools.len());
+        // An id that comes again in a later turn is another call, unless it is the late end of one that still ran.
+        let ended_late = |place: usize| call.status.is_final() && !self.tools[place].status.is_final();
+        let known = self.tool_places.get(&call.id).copied();
+        let known = known.filter(|place| *place >= self.earlier_tools || ended_late(*place));
+        let place = known.unwrap_or(self.tools.len());
+        if known.is_none() {
+            self.tool_places.insert(call.id.clone(), place);
+        }
         let mut ran = false;
         if let Some(known) = self.tools.get_mut(place) {
             ran = !known.status.is_final();
@@ -153,7 +163,7 @@ impl Summary {
 
     pub(crate) fn report(&self, verdict: Verdict, exit: Option<Exit>) -> Report {
         // Pieces of a message that never came to its end are an answer only where the runtime calls the turn done.
-        let written = self.deltas.as_ref().map(|(_, text)| text.clone()).filter(|text| !text.is_empty());
+        let written = self.deltas.as_ref().map(|(_, text, _)| text.clone()).filter(|text| !text.is_empty());
         let deltas = written.filter(|_| verdict.outcome == Outcome::Completed);
         let message = || self.message.clone().or(deltas);
         Report {
@@ -258,5 +268,40 @@ mod tests {
         let tools = report(&[call(ToolStatus::Running, Some("Bash")), call(ToolStatus::Failed, None)]).tools;
         assert_eq!(tools.len(), 1);
         assert_eq!((tools[0].name.as_deref(), tools[0].status), (Some("Bash"), ToolStatus::Failed));
+    }
+
+    #[test]
+    fn an_id_that_comes_again_in_a_later_turn_is_another_call() {
+        let call = |status| {
+            Event::Tool(ToolCall {
+                id: "t".into(),
+                parent: None,
+                name: None,
+                title: None,
+                status,
+                input: None,
+                output: None,
+                exit_code: None,
+            })
+        };
+        let mut summary = Summary::new(vec![], Usage::default());
+        summary.note(&call(ToolStatus::Running));
+        summary.next_turn();
+        assert!(!summary.any_tool_running(), "what was left of an earlier turn holds nothing");
+        summary.note(&call(ToolStatus::Succeeded));
+        assert_eq!(summary.tools.len(), 1, "the late end of the first");
+        summary.note(&call(ToolStatus::Running));
+        assert!(summary.any_tool_running());
+        summary.note(&call(ToolStatus::Failed));
+        assert!(!summary.any_tool_running());
+        let statuses: Vec<_> = summary.tools.iter().map(|tool| tool.status).collect();
+        assert_eq!(statuses, [ToolStatus::Succeeded, ToolStatus::Failed]);
+    }
+
+    #[test]
+    fn nothing_is_kept_of_a_message_behind_what_was_too_much() {
+        let long = "a".repeat(KEPT_TEXT);
+        let deltas = ["begin ", &long, "end"].map(|text| Event::TextDelta(part("1", None, text)));
+        assert_eq!(report(&deltas).answer.as_deref(), Some("begin "));
     }
 }

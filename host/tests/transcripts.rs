@@ -73,7 +73,19 @@ fn told(report: &Report, expected: &Value) -> Vec<(&'static str, Value, Value)> 
     told
 }
 
-async fn check(host: &Host, adapter: &Adapter, version: &str, scenario: &Path, wrong: &mut Vec<String>) {
+/// How many sizes of chunks a transcript tries that the next one does not.
+const OWN_SIZES: usize = 8;
+
+/// The sizes begin again after this one.
+const MOST_SIZES: usize = 1500;
+
+async fn check(
+    host: &Host,
+    adapter: &Adapter,
+    version: &str,
+    (number, scenario): (usize, &Path),
+    wrong: &mut Vec<String>,
+) {
     let text = std::fs::read_to_string(scenario.join("expected.json")).expect("expected.json");
     let expected: Value = serde_json::from_str(&text).expect("JSON");
     let whole = host.replay_capture(adapter, capture(scenario, version, None)).await.expect("a replay");
@@ -83,11 +95,13 @@ async fn check(host: &Host, adapter: &Adapter, version: &str, scenario: &Path, w
             wrong.push(format!("{}: {what}: expected {wanted}, got {got}", scenario.display()));
         }
     }
-    // One byte at a time is what a slow pipe may do; on long captures it only takes long.
+    // One byte at a time is what a slow pipe may do; on long captures it only takes long. Beside that, each transcript
+    // has sizes of its own, so that all of them together try every size from one byte on.
     let size = std::fs::metadata(scenario.join("stdout.jsonl")).map_or(0, |found| found.len());
-    let sizes: &[usize] = if size < 16_000 { &[1, 7, 4096] } else { &[997, 4096] };
-    for chunk in sizes {
-        let cut = host.replay_capture(adapter, capture(scenario, version, Some(*chunk))).await.expect("a replay");
+    let usual: &[usize] = if size < 16_000 { &[1, 7, 4096] } else { &[997, 4096] };
+    let own = (0..OWN_SIZES).map(|step| 1 + (number * OWN_SIZES + step) % MOST_SIZES);
+    for chunk in usual.iter().copied().chain(own.filter(|_| size < 16_000)) {
+        let cut = host.replay_capture(adapter, capture(scenario, version, Some(chunk))).await.expect("a replay");
         if cut.events != whole.events {
             wrong.push(format!("{}: other events in chunks of {chunk} bytes", scenario.display()));
         }
@@ -103,7 +117,7 @@ async fn check_all(name: &str) {
     for version in folders(&root().join(name)) {
         let version_name = version.file_name().expect("a name").to_string_lossy().into_owned();
         for scenario in folders(&version).iter().filter(|scenario| scenario.join("expected.json").exists()) {
-            check(&host, &adapter, &version_name, scenario, &mut wrong).await;
+            check(&host, &adapter, &version_name, (count, scenario), &mut wrong).await;
             count += 1;
         }
     }

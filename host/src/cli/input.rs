@@ -95,9 +95,11 @@ impl Lines {
         self.receiver.get_or_insert_with(|| {
             let (sender, receiver) = mpsc::channel(AHEAD);
             std::thread::spawn(move || {
-                for line in std::io::stdin().lock().lines() {
+                // Not `lines`: one that is not UTF-8 is told of like any other that is not understood, and ends nothing.
+                for line in std::io::stdin().lock().split(b'\n') {
                     let Ok(line) = line else { return };
-                    if sender.blocking_send(line).is_err() {
+                    let line = String::from_utf8_lossy(&line);
+                    if sender.blocking_send(line.trim_end_matches('\r').to_owned()).is_err() {
                         return;
                     }
                 }

@@ -3,12 +3,13 @@
 use super::arguments::RunOrder;
 use super::exit;
 use super::input::{self, Lines, Said};
-use super::output::Output;
+use super::output;
 use super::shell::{BOLD, DIM, Shell, styled};
 use super::turn::{adapter_for, reads_prompt, run_options, turn};
 use super::view::{View, visible};
 use std::collections::VecDeque;
 use std::io::IsTerminal as _;
+use std::pin::Pin;
 use std::process::ExitCode;
 use tokio::sync::mpsc;
 use wharf::{Ask, Controller, Error, Event, Result, SessionChoice};
@@ -47,42 +48,69 @@ pub(crate) async fn run(order: RunOrder, shell: &Shell) -> Result<ExitCode> {
     if shell.verbose {
         shell.say(styled(DIM, format!("  run {}", run.id())));
     }
-    if order.json { print(run, &order, wanted, shell).await } else { watch(run, &order, terminal, wanted, shell).await }
+    if order.json {
+        shell.never_wait();
+        return print(run, &order, wanted, shell).await;
+    }
+    watch(run, &order, terminal, wanted, shell).await
 }
 
 /// Pass a run's events on as lines of JSON, as many at once as there are.
+///
+/// Whoever reads them may be gone, or stuck. One that is gone ends the run; one that is stuck is waited for until
+/// somebody wants it stopped a second time: all is recorded, and how it ended still has to be written down.
 async fn print(mut run: wharf::Run, order: &RunOrder, wanted: Option<String>, shell: &Shell) -> Result<ExitCode> {
-    let output = Output::new();
     let mut lines = Lines::default();
     if order.messages {
         lines.start();
     }
     let controller = run.controller();
     let mut stops = stop_signals(&controller)?;
+    let mut writing: Option<Pin<Box<dyn Future<Output = std::io::Result<()>>>>> = None;
+    let mut reader = Ok(());
+    let mut given_up = false;
+    let mut stopped = 0;
+    let mut ended = None;
     loop {
+        if let Some(code) = ended.filter(|_| writing.is_none()) {
+            return reader.and(Ok(code));
+        }
         tokio::select! {
-            batch = run.next_batch() => {
+            batch = run.next_batch(), if writing.is_none() => {
                 let batch = batch.ok_or_else(|| Error::invalid("the run ended without a report"))?;
-                let mut ended = None;
                 if let Some(Event::Report(report)) = batch.events.last() {
                     ended = Some(exit::of_outcome(report.outcome));
                     if let Some(wanted) = &wanted {
                         say_resumed(wanted, report, shell);
                     }
                 }
-                if !output.write(batch.into_json_lines()).await {
-                    // Whoever read the events is gone: nobody wants the rest.
-                    controller.cancel();
+                if !given_up {
+                    writing = Some(Box::pin(output::write(batch.into_json_lines())));
                 }
-                if let Some(code) = ended {
-                    return Ok(code);
+            }
+            written = async { writing.as_mut().expect("there is one").await }, if writing.is_some() => {
+                writing = None;
+                if let Err(why) = written {
+                    // Nobody gets the rest. Once: a second time would not leave the agent its time to end.
+                    given_up = true;
+                    controller.cancel();
+                    if why.kind() != std::io::ErrorKind::BrokenPipe {
+                        reader = Err(Error::system("writing the events to standard output", why));
+                    }
                 }
             }
             line = lines.next(), if !lines.ended() => match line {
                 Some(line) => pass_on_json(&line, &controller, shell),
                 None => controller.no_next_turn(),
             },
-            () = stops.next() => shell.say(styled(DIM, "stopping; once more to stop at once")),
+            () = stops.next() => {
+                stopped += 1;
+                if stopped > 1 {
+                    given_up = true;
+                    writing = None;
+                }
+                shell.say(styled(DIM, "stopping; once more to stop at once"));
+            }
         }
     }
 }

@@ -6,6 +6,7 @@ use anstyle::{AnsiColor, Style};
 use std::fmt::Display;
 use std::io::{IsTerminal as _, Write as _};
 use std::process::ExitCode;
+use std::sync::atomic::{AtomicBool, Ordering};
 use wharf::{Error, Result};
 
 pub(crate) const BOLD: Style = Style::new().bold();
@@ -83,6 +84,12 @@ impl Shell {
         Ok(ExitCode::SUCCESS)
     }
 
+    /// From here on, what is said on stderr is lost rather than waited for. One thread does everything then: see
+    /// `output`.
+    pub(crate) fn never_wait(&self) {
+        NEVER_WAIT.store(true, Ordering::Relaxed);
+    }
+
     /// Something to read beside the data.
     pub(crate) fn say(&self, text: impl Display) {
         if !self.quiet {
@@ -105,6 +112,16 @@ impl Shell {
     }
 }
 
+/// Whether talk must not wait for its reader.
+static NEVER_WAIT: AtomicBool = AtomicBool::new(false);
+
 fn talk(text: &str) {
+    if NEVER_WAIT.load(Ordering::Relaxed) && !std::io::stderr().is_terminal() {
+        let coloured = anstream::ColorChoice::global() == anstream::ColorChoice::Always;
+        let line = if coloured { text.to_owned() } else { anstream::adapter::strip_str(text).to_string() };
+        if super::output::talk_now(&format!("{line}\n")) {
+            return;
+        }
+    }
     let _ = writeln!(anstream::stderr().lock(), "{text}");
 }

@@ -27,6 +27,8 @@ pub(crate) struct RecordingWriter {
     /// How many bytes of streams were not kept.
     dropped: u64,
     truncated: bool,
+    /// Some of a stream could not be written.
+    gap: bool,
     /// Set when the file may end in a part of a record, after which nothing could be read.
     broken: bool,
 }
@@ -63,6 +65,7 @@ impl RecordingWriter {
             limit,
             dropped: 0,
             truncated: false,
+            gap: false,
             broken: false,
         })
     }
@@ -80,7 +83,7 @@ impl RecordingWriter {
             return payload.chunks(MAX_PAYLOAD).try_for_each(|part| self.append(kind, micros, part));
         }
         let size = (HEADER_SIZE + payload.len() + CHECKSUM_SIZE) as u64;
-        if !self.truncated && self.bytes + size > self.limit {
+        if !self.truncated && (self.gap || self.bytes + size > self.limit) {
             self.write(Kind::Truncated.letter(), micros, &[])?;
             self.truncated = true;
         }
@@ -88,7 +91,10 @@ impl RecordingWriter {
             self.dropped += payload.len() as u64;
             return Ok(());
         }
-        self.write(kind.letter(), micros, payload)
+        let written = self.write(kind.letter(), micros, payload);
+        // What comes behind a gap is no part of the same stream any more. Whatever follows says so first.
+        self.gap |= written.is_err();
+        written
     }
 
     /// Ends the recording.

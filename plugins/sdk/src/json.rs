@@ -289,7 +289,7 @@ impl<'a> Fields<'a> {
         if bytes.get(at) != Some(&b'"') {
             return Err(Malformed);
         }
-        let key_end = skip_string(bytes, at).ok_or(Malformed)?;
+        let key_end = skip_string(bytes, at, end).ok_or(Malformed)?;
         let colon = skip_blanks(bytes, key_end);
         if bytes.get(colon) != Some(&b':') {
             return Err(Malformed);
@@ -318,14 +318,14 @@ pub(crate) fn skip_blanks(bytes: &[u8], mut at: usize) -> usize {
 
 /// From an opening quote to behind the closing one.
 #[inline(never)]
-fn skip_string(bytes: &[u8], start: usize) -> Option<usize> {
-    scan::string_end(bytes, start + 1)
+fn skip_string(bytes: &[u8], start: usize, limit: usize) -> Option<usize> {
+    scan::string_end(bytes, start + 1, limit)
 }
 
 /// From a value's first byte to behind its last one.
 fn skip_value(bytes: &[u8], start: usize, limit: usize) -> Option<usize> {
     match *bytes.get(start)? {
-        b'"' => skip_string(bytes, start),
+        b'"' => skip_string(bytes, start, limit),
         b'{' | b'[' => skip_nested(bytes, start, limit),
         _ => skip_scalar(bytes, start),
     }
@@ -359,7 +359,7 @@ pub(crate) fn skip_nested(bytes: &[u8], start: usize, limit: usize) -> Option<us
     while at < limit {
         match *bytes.get(at)? {
             b'"' => {
-                at = skip_string(bytes, at)?;
+                at = skip_string(bytes, at, limit)?;
                 continue;
             }
             b'{' | b'[' => depth += 1,

@@ -9,12 +9,13 @@
 const BLOCK: usize = 16;
 
 /// From behind an opening quote to behind the closing one. Backslashes are looked at only where a quote follows them: a
-/// tool's output is full of others.
+/// tool's output is full of others. Gives up at `limit`, or a little behind it: what a line leaves open must not be looked
+/// for in all the lines that follow.
 #[inline(always)]
-pub(crate) fn string_end(bytes: &[u8], start: usize) -> Option<usize> {
+pub(crate) fn string_end(bytes: &[u8], start: usize, limit: usize) -> Option<usize> {
     let mut at = start;
     loop {
-        let quote = find(bytes, at, b'"')?;
+        let quote = find(bytes, at, limit, b'"')?;
         if quote == start || bytes[quote - 1] != b'\\' || !is_escaped(&bytes[start..quote]) {
             return Some(quote + 1);
         }
@@ -30,16 +31,16 @@ fn is_escaped(before: &[u8]) -> bool {
 
 /// The first newline from `at` on.
 pub(crate) fn newline(bytes: &[u8], at: usize) -> Option<usize> {
-    find(bytes, at, b'\n')
+    find(bytes, at, bytes.len(), b'\n')
 }
 
 /// Whether this byte is in there.
 pub(crate) fn contains(bytes: &[u8], byte: u8) -> bool {
-    find(bytes, 0, byte).is_some()
+    find(bytes, 0, bytes.len(), byte).is_some()
 }
 
 #[inline(always)]
-fn find(bytes: &[u8], mut at: usize, byte: u8) -> Option<usize> {
+fn find(bytes: &[u8], mut at: usize, limit: usize, byte: u8) -> Option<usize> {
     // Most strings are short. Where it is not in the first block, four are looked at together until one has it.
     if let Some(first) = bytes.get(at..at + BLOCK) {
         let places = Block::of(first).places_of(byte);
@@ -47,7 +48,9 @@ fn find(bytes: &[u8], mut at: usize, byte: u8) -> Option<usize> {
             return Some(at + places.trailing_zeros() as usize);
         }
         at += BLOCK;
-        while let Some(blocks) = bytes.get(at..at + 4 * BLOCK) {
+        while at < limit
+            && let Some(blocks) = bytes.get(at..at + 4 * BLOCK)
+        {
             let same = |place: usize| Block::of(&blocks[place * BLOCK..][..BLOCK]).same(byte);
             if same(0).or(same(1)).or(same(2).or(same(3))).any() {
                 break;
@@ -55,14 +58,16 @@ fn find(bytes: &[u8], mut at: usize, byte: u8) -> Option<usize> {
             at += 4 * BLOCK;
         }
     }
-    while let Some(block) = bytes.get(at..at + BLOCK) {
+    while at < limit
+        && let Some(block) = bytes.get(at..at + BLOCK)
+    {
         let places = Block::of(block).places_of(byte);
         if places != 0 {
             return Some(at + places.trailing_zeros() as usize);
         }
         at += BLOCK;
     }
-    bytes.get(at..)?.iter().position(|found| *found == byte).map(|found| at + found)
+    bytes.get(at..limit)?.iter().position(|found| *found == byte).map(|found| at + found)
 }
 
 /// Whether two names are the same. In a guest, comparing slices calls a C function that goes byte by byte; names differ
@@ -191,12 +196,19 @@ mod tests {
             .map(|end| start + end + 1)
     }
 
+    #[test]
+    fn what_a_line_leaves_open_is_not_looked_for_beyond_it() {
+        let chunk = format!("{}\"", "x".repeat(1000));
+        assert_eq!(string_end(chunk.as_bytes(), 0, 100), None);
+        assert_eq!(string_end(chunk.as_bytes(), 0, 1001), Some(1001));
+    }
+
     proptest! {
         #[test]
         fn blocks_find_what_a_byte_at_a_time_finds(bytes in "[a\"\\\\\n\u{80}]{0,80}|[ab\\\\]{0,60}\"?x{0,20}") {
             let bytes = bytes.as_bytes();
             for start in 0..=bytes.len() {
-                prop_assert_eq!(string_end(bytes, start), plain_string_end(bytes, start));
+                prop_assert_eq!(string_end(bytes, start, bytes.len()), plain_string_end(bytes, start));
                 let plain = bytes[start..].iter().position(|byte| *byte == b'\n').map(|at| start + at);
                 prop_assert_eq!(newline(bytes, start), plain);
             }

@@ -72,7 +72,7 @@ impl Tape {
             let begun = at;
             let opening = match bytes.get(at) {
                 Some(b'"') => {
-                    at = scan::string_end(bytes, at + 1).ok_or(Malformed)?;
+                    at = scan::string_end(bytes, at + 1, end).ok_or(Malformed)?;
                     None
                 }
                 Some(bracket @ (b'{' | b'[')) if depth < DEPTH => Some(*bracket),
@@ -94,7 +94,7 @@ impl Tape {
                 depth += 1;
                 at = skip_blanks(bytes, at + 1);
                 if !matches!(bytes.get(at), Some(b'}' | b']')) {
-                    (key, at) = if around.object { read_key(bytes, at)? } else { ((0, 0), at) };
+                    (key, at) = if around.object { read_key(bytes, at, end)? } else { ((0, 0), at) };
                     continue;
                 }
             }
@@ -108,7 +108,7 @@ impl Tape {
                 match bytes.get(at) {
                     Some(b',') if self.length > around.index + 1 => {
                         at = skip_blanks(bytes, at + 1);
-                        (key, at) = if around.object { read_key(bytes, at)? } else { ((0, 0), at) };
+                        (key, at) = if around.object { read_key(bytes, at, end)? } else { ((0, 0), at) };
                         break;
                     }
                     Some(b'}') if around.object => {}
@@ -150,11 +150,11 @@ struct Around {
 
 /// A key and its colon; gives where the key stands and where its value begins.
 #[inline(always)]
-fn read_key(bytes: &[u8], at: usize) -> Result<((usize, usize), usize), Malformed> {
+fn read_key(bytes: &[u8], at: usize, limit: usize) -> Result<((usize, usize), usize), Malformed> {
     if bytes.get(at) != Some(&b'"') {
         return Err(Malformed);
     }
-    let end = scan::string_end(bytes, at + 1).ok_or(Malformed)?;
+    let end = scan::string_end(bytes, at + 1, limit).ok_or(Malformed)?;
     let colon = skip_blanks(bytes, end);
     if bytes.get(colon) != Some(&b':') {
         return Err(Malformed);

@@ -35,10 +35,12 @@ pub(super) fn resumed(stage: &Stage<'_>) -> Verdict {
     second.expect(model.was_told("barnacle-7391"), "the model was not told what was said before")?;
     second.expect(model.was_told("I will remember."), "the model was not told what it said before")?;
     second.expect(second.report["session"]["resumed"] != false, "it says that it did not resume")?;
-    // Some agents count over all of a session.
+    // Some agents count over all of a session. Claude Code 2.0 cannot be held to it: by its figures it asks the model a
+    // few times more here, for itself.
     let usage = &second.report["usage"];
     let is_its_own = usage["input"] == 321 && usage["output"] == 45;
-    second.expect(is_its_own, &format!("its tokens are not 321 and 45 but {usage}"))?;
+    let asks_once = stage.agent.is_copilot() || !stage.agent.is_old();
+    second.expect(is_its_own || !asks_once, &format!("its tokens are not 321 and 45 but {usage}"))?;
     Ok(())
 }
 
