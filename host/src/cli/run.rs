@@ -11,6 +11,7 @@ use std::collections::VecDeque;
 use std::io::IsTerminal as _;
 use std::pin::Pin;
 use std::process::ExitCode;
+use std::time::Duration;
 use tokio::sync::mpsc;
 use wharf::{Ask, Controller, Error, Event, Result, SessionChoice};
 
@@ -54,6 +55,9 @@ pub(crate) async fn run(order: RunOrder, shell: &Shell) -> Result<ExitCode> {
     }
     watch(run, &order, terminal, wanted, shell).await
 }
+
+/// How long whoever reads the lines may take for one batch, once somebody wanted it stopped at once.
+const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Pass a run's events on as lines of JSON, as many at once as there are.
 ///
@@ -103,12 +107,12 @@ async fn print(mut run: wharf::Run, order: &RunOrder, wanted: Option<String>, sh
                 Some(line) => pass_on_json(&line, &controller, shell),
                 None => controller.no_next_turn(),
             },
+            () = tokio::time::sleep(PATIENCE), if stopped > 1 && writing.is_some() => {
+                given_up = true;
+                writing = None;
+            }
             () = stops.next() => {
                 stopped += 1;
-                if stopped > 1 {
-                    given_up = true;
-                    writing = None;
-                }
                 shell.say(styled(DIM, "stopping; once more to stop at once"));
             }
         }
