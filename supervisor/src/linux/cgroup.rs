@@ -7,6 +7,9 @@ use std::collections::HashSet;
 use std::fs::{self, File};
 use std::io;
 use std::path::{Component, Path, PathBuf};
+use std::sync::OnceLock;
+
+use super::pseudofile;
 
 /// What every cgroup of ours is called, before the run's id.
 const PREFIX: &str = "wharf-";
@@ -20,9 +23,8 @@ pub(super) struct Cgroup {
 impl Cgroup {
     /// Makes one below the cgroup that this process is in.
     pub(super) fn create(run: &str) -> Option<Self> {
-        let mounts = fs::read_to_string("/proc/self/mountinfo").ok()?;
-        let own = fs::read_to_string("/proc/self/cgroup").ok()?;
-        let path = locate(&mounts, &own)?.join(format!("{PREFIX}{run}"));
+        let own = pseudofile::read_text("/proc/self/cgroup").ok()?;
+        let path = locate(mounts()?, &own)?.join(format!("{PREFIX}{run}"));
         fs::create_dir(&path).ok()?;
         Some(Self { path })
     }
@@ -44,7 +46,8 @@ impl Cgroup {
 
     /// Whether `pid` is in it. Asked of a child that was not waited for yet, it holds even if that has ended already.
     pub(super) fn holds(&self, pid: i32) -> bool {
-        let (Ok(text), Some(name)) = (fs::read_to_string(format!("/proc/{pid}/cgroup")), self.path.file_name()) else {
+        let (Ok(text), Some(name)) = (pseudofile::read_text(format!("/proc/{pid}/cgroup")), self.path.file_name())
+        else {
             return false;
         };
         own_path(&text).is_some_and(|path| Path::new(path).components().any(|part| part.as_os_str() == name))
@@ -54,7 +57,7 @@ impl Cgroup {
     pub(super) fn pids(&self) -> HashSet<i32> {
         let mut pids = HashSet::new();
         each(&self.path, &mut |folder| {
-            let text = fs::read_to_string(folder.join("cgroup.procs")).unwrap_or_default();
+            let text = pseudofile::read_text(folder.join("cgroup.procs")).unwrap_or_default();
             pids.extend(text.lines().filter_map(|line| line.parse::<i32>().ok()));
         });
         pids
@@ -62,7 +65,7 @@ impl Cgroup {
 
     /// Whether anything lives in it.
     pub(super) fn populated(&self) -> bool {
-        let events = fs::read_to_string(self.path.join("cgroup.events")).unwrap_or_default();
+        let events = pseudofile::read_text(self.path.join("cgroup.events")).unwrap_or_default();
         events.lines().any(|line| line == "populated 1")
     }
 
@@ -95,22 +98,44 @@ fn own_path(cgroup: &str) -> Option<&str> {
     cgroup.lines().find_map(|line| line.strip_prefix("0::"))
 }
 
-/// The folder of the cgroup that `cgroup` (of `/proc/self/cgroup`) names, within the mounts of `mountinfo`.
-fn locate(mountinfo: &str, cgroup: &str) -> Option<PathBuf> {
-    let own = Path::new(own_path(cgroup)?);
-    // "/../.." is how a cgroup outside of our namespace looks.
-    if own.components().any(|part| part == Component::ParentDir) {
-        return None;
+/// A part of the version 2 hierarchy, and where it is mounted.
+#[derive(Debug)]
+struct Mount {
+    root: String,
+    point: String,
+}
+
+/// Where the hierarchy is mounted. Read once: which cgroup we are in changes, where they are mounted does not. What could
+/// not be read, for want of descriptors perhaps, is read again the next time.
+fn mounts() -> Option<&'static [Mount]> {
+    static MOUNTS: OnceLock<Vec<Mount>> = OnceLock::new();
+    if let Some(mounts) = MOUNTS.get() {
+        return Some(mounts);
     }
-    mountinfo.lines().find_map(|line| {
+    let read = parse_mounts(&pseudofile::read_text("/proc/self/mountinfo").ok()?);
+    Some(MOUNTS.get_or_init(|| read))
+}
+
+fn parse_mounts(mountinfo: &str) -> Vec<Mount> {
+    let parse = |line: &str| {
         let (mount, kind) = line.split_once(" - ")?;
         if kind.split(' ').next()? != "cgroup2" {
             return None;
         }
         let mut fields = mount.split(' ').skip(3);
-        let (root, point) = (fields.next()?, fields.next()?);
-        Some(Path::new(&unescape(point)).join(own.strip_prefix(unescape(root)).ok()?))
-    })
+        Some(Mount { root: unescape(fields.next()?), point: unescape(fields.next()?) })
+    };
+    mountinfo.lines().filter_map(parse).collect()
+}
+
+/// The folder of the cgroup that `cgroup` (of `/proc/self/cgroup`) names, within the mounts.
+fn locate(mounts: &[Mount], cgroup: &str) -> Option<PathBuf> {
+    let own = Path::new(own_path(cgroup)?);
+    // "/../.." is how a cgroup outside of our namespace looks.
+    if own.components().any(|part| part == Component::ParentDir) {
+        return None;
+    }
+    mounts.iter().find_map(|mount| Some(Path::new(&mount.point).join(own.strip_prefix(&mount.root).ok()?)))
 }
 
 /// Blanks, tabs, newlines and backslashes are written in octal.
@@ -143,7 +168,7 @@ mod tests {
             ("garbage\n - cgroup2\n", "0::/\n", None),
         ];
         for (mounts, own, expected) in table {
-            assert_eq!(locate(mounts, own), expected.map(PathBuf::from), "{own:?} in {mounts:?}");
+            assert_eq!(locate(&parse_mounts(mounts), own), expected.map(PathBuf::from), "{own:?} in {mounts:?}");
         }
     }
 

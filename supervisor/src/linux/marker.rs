@@ -1,10 +1,10 @@
 //! The mark that every process of a run inherits in its environment.
 
 use std::ffi::OsString;
-use std::fs;
 use std::os::unix::ffi::OsStrExt;
 
 use super::super::{MARKER_HOST, MARKER_RUN};
+use super::pseudofile;
 use super::table::Identity;
 
 /// The two variables. Both must match: run ids are somebody else's to choose, the host's identity is not.
@@ -24,7 +24,7 @@ impl Markers {
 
     /// Whether a process was started with them. One whose environment we may not read was not, as far as we can know.
     pub(super) fn on(&self, pid: i32) -> bool {
-        fs::read(format!("/proc/{pid}/environ")).is_ok_and(|environment| self.within(&environment))
+        pseudofile::read(format!("/proc/{pid}/environ")).is_ok_and(|environment| self.within(&environment))
     }
 
     fn within(&self, environment: &[u8]) -> bool {

@@ -3,6 +3,7 @@
 mod cgroup;
 mod family;
 mod marker;
+mod pseudofile;
 mod registry;
 mod roster;
 mod table;

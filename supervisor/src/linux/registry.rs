@@ -4,12 +4,14 @@
 use std::fs::{self, File, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
 use super::super::Reaped;
 use super::cgroup::Cgroup;
+use super::pseudofile;
 use super::table::{Entry, Identity};
 use super::tree::Tree;
 
@@ -49,10 +51,19 @@ pub(super) struct Place {
 }
 
 impl Place {
+    /// Of this process. It never changes, so it is read once; only what could not be read is read again.
     pub(super) fn here() -> Self {
-        let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+        static HERE: OnceLock<Place> = OnceLock::new();
+        if let Some(here) = HERE.get() {
+            return here.clone();
+        }
+        let boot = pseudofile::read_text("/proc/sys/kernel/random/boot_id").unwrap_or_default();
         let namespace = fs::read_link("/proc/self/ns/pid").unwrap_or_default();
-        Self { boot: boot.trim_end().to_owned(), namespace: namespace.to_string_lossy().into_owned() }
+        let here = Self { boot: boot.trim_end().to_owned(), namespace: namespace.to_string_lossy().into_owned() };
+        if !here.boot.is_empty() && !here.namespace.is_empty() {
+            return HERE.get_or_init(|| here).clone();
+        }
+        here
     }
 }
 
@@ -69,11 +80,16 @@ impl Note {
 
     /// Writes it beside and moves it into place, so that nobody ever reads half of one.
     pub(super) fn write(&self, record: &Record) -> io::Result<()> {
-        if let Some(folder) = self.path.parent() {
-            fs::create_dir_all(folder)?;
-        }
         let draft = self.path.with_extension("new");
-        fs::write(&draft, serde_json::to_vec(record)?)?;
+        let content = serde_json::to_vec(record)?;
+        match (fs::write(&draft, &content), self.path.parent()) {
+            // The folder is nearly always there, so it is not asked for beforehand.
+            (Err(error), Some(folder)) if error.kind() == io::ErrorKind::NotFound => {
+                fs::create_dir_all(folder)?;
+                fs::write(&draft, &content)?;
+            }
+            (result, _) => result?,
+        }
         fs::rename(&draft, &self.path)
     }
 

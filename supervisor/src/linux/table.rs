@@ -5,6 +5,8 @@
 use std::fs;
 use std::io;
 
+use super::pseudofile;
+
 /// A process that cannot be confused with a later one of the same number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) struct Identity {
@@ -36,7 +38,7 @@ pub(super) struct Entry {
 impl Entry {
     /// Of a process that is there now.
     pub(super) fn of(pid: i32) -> io::Result<Self> {
-        let stat = fs::read(format!("/proc/{pid}/stat"))?;
+        let stat = pseudofile::read(format!("/proc/{pid}/stat"))?;
         parse(&stat).ok_or_else(|| io::Error::other(format!("/proc/{pid}/stat is not understood")))
     }
 
@@ -58,12 +60,12 @@ pub(super) fn read() -> Vec<Entry> {
 /// What a process was started as, for people, of bounded length.
 pub(super) fn command(pid: i32) -> String {
     const LIMIT: usize = 300;
-    let mut line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    let mut line = pseudofile::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
     line.truncate(LIMIT * 4);
     let words = String::from_utf8_lossy(&line).replace('\0', " ");
     let words = words.trim_end();
     if words.is_empty() {
-        let name = fs::read(format!("/proc/{pid}/comm")).unwrap_or_default();
+        let name = pseudofile::read(format!("/proc/{pid}/comm")).unwrap_or_default();
         return format!("[{}]", String::from_utf8_lossy(&name).trim_end());
     }
     words.chars().take(LIMIT).collect()
