@@ -1,6 +1,6 @@
 //! What to start: a plain description, checked before anything is done.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 
 use super::{SpawnError, SpawnErrorKind};
@@ -43,12 +43,16 @@ impl Order {
         if !self.program.is_absolute() {
             return invalid("the program must be an absolute path");
         }
-        let bytes = |text: &OsString| text.as_encoded_bytes().contains(&0);
-        if self.args.iter().any(bytes) {
+        // The standard library would put another name in the place of one with a NUL, and say so only at the start.
+        let cut = |text: &OsStr| text.as_encoded_bytes().contains(&0);
+        if cut(self.program.as_os_str()) || cut(self.workspace.as_os_str()) {
+            return invalid("the path of the program or of the workspace contains a NUL byte");
+        }
+        if self.args.iter().any(|argument| cut(argument)) {
             return invalid("an argument contains a NUL byte");
         }
         for (name, value) in &self.environment {
-            if name.is_empty() || name.as_encoded_bytes().contains(&b'=') || bytes(name) || bytes(value) {
+            if name.is_empty() || name.as_encoded_bytes().contains(&b'=') || cut(name) || cut(value) {
                 return invalid("a variable's name is empty or has '=' in it, or it contains a NUL byte");
             }
         }
@@ -81,11 +85,13 @@ mod tests {
     #[test]
     fn unsound_orders_are_refused_with_a_reason() {
         type Spoil = fn(&mut Order);
-        let table: [(Spoil, &str); 8] = [
+        let table: [(Spoil, &str); 10] = [
             (|order| order.run = String::new(), "run's id"),
             (|order| order.run = "../up".into(), "run's id"),
             (|order| order.run = "a".repeat(101), "run's id"),
             (|order| order.program = "agent".into(), "absolute"),
+            (|order| order.program.push("a\0b"), "path"),
+            (|order| order.workspace.push("a\0b"), "path"),
             (|order| order.args.push("a\0b".into()), "argument"),
             (|order| order.environment.push((OsString::new(), "x".into())), "variable"),
             (|order| order.environment.push(("A=B".into(), "x".into())), "variable"),
