@@ -13,6 +13,8 @@ mod error;
 mod order;
 
 #[cfg(unix)]
+mod agent;
+#[cfg(unix)]
 mod process;
 #[cfg(unix)]
 mod spawner;

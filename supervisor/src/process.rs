@@ -1,14 +1,14 @@
 //! A running agent on Unix, and through its [`Tree`] everything that it started.
 
 use std::io;
-use std::os::unix::process::CommandExt;
-use std::process::Stdio;
+use std::process::Command;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use rustix::process::{Signal, setsid};
-use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
+use rustix::process::Signal;
+use tokio::process::{ChildStderr, ChildStdin, ChildStdout};
 
+use super::agent::Agent;
 use super::platform::{self, Nest, Tree};
 use super::{Containment, Exit, Order, SpawnError, SpawnErrorKind, Swept, spawner};
 
@@ -20,13 +20,15 @@ const DROP_LIMIT: Duration = Duration::from_secs(2);
 #[cfg(target_os = "linux")]
 const PIPE_SIZE: usize = 1 << 20;
 
+/// How an agent is started.
+type Way = fn(Command, bool, &Nest) -> io::Result<Agent>;
+
 /// An agent, running or ended, and its tree.
 ///
 /// Dropped without a [`sweep`](Process::sweep), it kills the tree itself, as well as it can without waiting long.
 #[derive(Debug)]
 pub struct Process {
-    child: Child,
-    id: u32,
+    agent: Agent,
     tree: Arc<Tree>,
     /// Whether a sweep has found the tree gone.
     swept: bool,
@@ -35,45 +37,33 @@ pub struct Process {
 impl Process {
     /// Starts an agent in a session and process group of its own. Must be called within a tokio runtime.
     pub async fn spawn(order: Order) -> Result<Self, SpawnError> {
+        Self::spawn_by(Agent::start, order).await
+    }
+
+    /// The same in one way or the other, for tests.
+    pub(super) async fn spawn_by(way: Way, order: Order) -> Result<Self, SpawnError> {
         order.check()?;
         let copy = order.clone();
-        match spawner::on_thread(move || Self::spawn_here(&copy)).await {
+        match spawner::on_thread(move || Self::spawn_here(way, &copy)).await {
             Ok(result) => result,
             Err(error) => Err(SpawnError::because(&order, SpawnErrorKind::Other, "no thread to start it from", error)),
         }
     }
 
     /// To be called on the spawner's thread only.
-    fn spawn_here(order: &Order) -> Result<Self, SpawnError> {
+    fn spawn_here(way: Way, order: &Order) -> Result<Self, SpawnError> {
         let nest = Nest::prepare(order)?;
-        let mut command = std::process::Command::new(&order.program);
+        let mut command = Command::new(&order.program);
         command
             .args(&order.args)
             .current_dir(&order.workspace)
             .env_clear()
             .envs(order.environment.iter().map(|(name, value)| (name, value)))
-            .envs(nest.markers().variables())
-            .stdin(if order.stdin { Stdio::piped() } else { Stdio::null() })
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped());
-        let door = nest.door();
-        let hook = move || {
-            setsid()?;
-            door.enter()
-        };
-        // SAFETY: between fork and exec only async-signal-safe calls are allowed. The hook makes nothing but plain
-        // system calls on values made before the fork: setsid, and in `enter` prctl, getppid and a write. None of
-        // them allocates, locks or panics.
-        #[expect(unsafe_code, reason = "a new session and the signal at the parent's death can be set only here")]
-        unsafe {
-            command.pre_exec(hook);
-        }
-        let mut command = Command::from(command);
+            .envs(nest.markers().variables());
         let start = platform::start();
-        let child = command.spawn().map_err(|error| SpawnError::from_system(order, error))?;
-        let id = child.id().expect("a child has an id until it was waited for");
-        let tree = nest.settle(id, start);
-        let process = Self { child, id, tree, swept: false };
+        let agent = way(command, order.stdin, &nest).map_err(|error| SpawnError::from_system(order, error))?;
+        let tree = nest.settle(agent.id(), agent.born_inside(), start);
+        let process = Self { agent, tree, swept: false };
         process.tree.note().map_err(|error| {
             SpawnError::because(order, SpawnErrorKind::Registry, "it cannot be noted in the folder of live runs", error)
         })?;
@@ -82,17 +72,17 @@ impl Process {
 
     /// The process id of the agent, which is also that of its group and session.
     pub fn id(&self) -> u32 {
-        self.id
+        self.agent.id()
     }
 
     /// The way to its stdin, once; none if the order had none. Closed by dropping it.
     pub fn take_stdin(&mut self) -> Option<ChildStdin> {
-        self.child.stdin.take()
+        self.agent.stdin.take()
     }
 
     /// What it says, once.
     pub fn take_stdout(&mut self) -> Option<ChildStdout> {
-        let stdout = self.child.stdout.take();
+        let stdout = self.agent.stdout.take();
         // Some agents exit without waiting for their output to be read, and lose what does not fit into the pipe: seen
         // with Claude Code 2.0. Where the system does not grant the larger one, the usual one has to do.
         #[cfg(target_os = "linux")]
@@ -104,7 +94,7 @@ impl Process {
 
     /// What it complains about, once.
     pub fn take_stderr(&mut self) -> Option<ChildStderr> {
-        self.child.stderr.take()
+        self.agent.stderr.take()
     }
 
     /// What holds the tree together.
@@ -115,10 +105,10 @@ impl Process {
     /// Waits for the agent itself, not for its tree: that is the sweep's. May be cancelled and called again, also after
     /// the end. Closes a stdin that nobody has taken.
     pub async fn wait(&mut self) -> Exit {
-        match self.child.wait().await {
-            Ok(status) => {
+        match self.agent.wait().await {
+            Ok(exit) => {
                 self.tree.agent_reaped();
-                status.into()
+                exit
             }
             // Somebody else in this program has waited for all children: the status is lost, the end is not.
             Err(_) => Exit::default(),
@@ -178,7 +168,7 @@ impl Process {
 
     /// Whether the agent has ended; a zombie is no remnant.
     fn reap_agent(&mut self) -> bool {
-        let ended = matches!(self.child.try_wait(), Ok(Some(_)));
+        let ended = matches!(self.agent.try_wait(), Ok(Some(_)));
         if ended {
             self.tree.agent_reaped();
         }

@@ -1,6 +1,6 @@
 //! The one thread that starts agents.
 //!
-//! On Linux an agent asks to be signalled when its parent dies, but the kernel means the *thread* that forked it, not
+//! On Linux an agent asks to be signalled when its parent dies, but the kernel means the *thread* that started it, not
 //! the process: an agent started from a tokio worker or a blocking thread would be ended when that thread retires. So
 //! all agents are started from one thread that lives as long as the process. It also looks after the running trees
 //! between two orders, because it is there anyway.

@@ -65,7 +65,7 @@ impl Nest {
     }
 
     #[expect(clippy::unused_self, reason = "as on Linux")]
-    pub(super) fn settle(self, pid: u32, _start: Start) -> Arc<Tree> {
+    pub(super) fn settle(self, pid: u32, _born_inside: bool, _start: Start) -> Arc<Tree> {
         Arc::new(Tree { group: Pid::from_raw(pid.cast_signed()), reaped: AtomicBool::new(false) })
     }
 }

@@ -6,8 +6,11 @@
 use std::collections::HashSet;
 use std::fs::{self, File};
 use std::io;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Component, Path, PathBuf};
 use std::sync::OnceLock;
+
+use rustix::fs::OFlags;
 
 use super::pseudofile;
 
@@ -42,6 +45,11 @@ impl Cgroup {
     /// The file through which a process enters, by writing "0" to it.
     pub(super) fn door(&self) -> io::Result<File> {
         File::options().write(true).open(self.path.join("cgroup.procs"))
+    }
+
+    /// The folder itself, into which a process can be born.
+    pub(super) fn folder(&self) -> io::Result<File> {
+        File::options().read(true).custom_flags(OFlags::DIRECTORY.bits().cast_signed()).open(&self.path)
     }
 
     /// Whether `pid` is in it. Asked of a child that was not waited for yet, it holds even if that has ended already.

@@ -1,8 +1,10 @@
 //! Linux: the process table in `/proc`, descriptors of processes, cgroups, and the folder of live runs.
 
 mod cgroup;
+mod clone;
 mod family;
 mod marker;
+mod offspring;
 mod pseudofile;
 mod registry;
 mod roster;
@@ -23,6 +25,9 @@ use marker::Markers;
 use registry::{Note, Place, Record};
 use table::Identity;
 
+#[cfg(test)]
+pub(super) use clone::close_stdio;
+pub(super) use offspring::Offspring;
 pub(super) use registry::reap_orphans;
 pub(super) use roster::{become_subreaper, look_after, start};
 pub(super) use tree::Tree;
@@ -48,7 +53,7 @@ pub(super) struct Nest {
 impl Nest {
     /// Makes the cgroup, and notes the run: before the start, so that a host that dies in between is found out.
     pub(super) fn prepare(order: &Order) -> Result<Self, SpawnError> {
-        let host = Identity::of(own_pid()).map_err(|error| {
+        let host = Identity::own().map_err(|error| {
             SpawnError::because(
                 order,
                 SpawnErrorKind::Other,
@@ -85,17 +90,18 @@ impl Nest {
         &self.markers
     }
 
-    /// What the agent does between fork and exec.
+    /// What a forked agent does before exec.
     pub(super) fn door(&self) -> Door {
         Door { host: getpid(), cgroup: self.cgroup.as_ref().and_then(|cgroup| cgroup.door().ok()) }
     }
 
-    /// The agent is running, or has ended and was not waited for.
-    pub(super) fn settle(mut self, pid: u32, start: roster::Start) -> Arc<Tree> {
+    /// The agent is running, or has ended and was not waited for. One that was `born_inside` is in the cgroup, if there
+    /// is one; any other may have failed to enter it.
+    pub(super) fn settle(mut self, pid: u32, born_inside: bool, start: roster::Start) -> Arc<Tree> {
         let pid = pid.cast_signed();
         let agent = Identity::of(pid).unwrap_or(Identity { pid, start: self.record.host_start });
         let mut cgroup = self.cgroup.take();
-        if let Some(unused) = cgroup.take_if(|cgroup| !cgroup.holds(pid)) {
+        if let Some(unused) = cgroup.take_if(|cgroup| !born_inside && !cgroup.holds(pid)) {
             unused.remove();
             self.record.cgroup = None;
         }
@@ -126,8 +132,8 @@ pub(super) struct Door {
 impl Door {
     /// Runs in the child before exec: plain system calls only.
     ///
-    /// The child enters the cgroup by itself, before it can start anything; were its number written by the host after
-    /// the spawn, what it starts first would stay outside. Whether it worked is looked up afterwards.
+    /// A forked child enters the cgroup by itself, before it can start anything; were its number written by the host
+    /// after the spawn, what it starts first would stay outside. Whether it worked is looked up afterwards.
     pub(super) fn enter(&self) -> io::Result<()> {
         set_parent_process_death_signal(Some(Signal::TERM))?;
         // A host that died before the line above sends no signal any more.

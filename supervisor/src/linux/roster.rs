@@ -1,10 +1,11 @@
-//! All trees that this process has in its care, and the children that it must not take from tokio.
+//! All trees that this process has in its care, and the agents whose status is not its own to take.
 
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use super::family::Adoption;
+use super::offspring;
 use super::table::{self, Identity};
 use super::target;
 use super::tree::Tree;
@@ -58,7 +59,7 @@ pub(super) fn agent_reaped(agent: Identity) {
     roster().agents.get_or_insert_default().remove(&agent);
 }
 
-/// Whether it is an agent that tokio waits for.
+/// Whether it is an agent whose [`Process`](super::super::Process) waits for it.
 pub(super) fn is_agent(identity: Identity) -> bool {
     roster().agents.get_or_insert_default().contains(&identity)
 }
@@ -77,6 +78,7 @@ pub(super) fn adoption(tree: &Tree) -> Option<Adoption> {
 
 /// Notes who belongs to each tree now, while their parents still show it, and takes the status of orphans that ended.
 pub(in super::super) fn look_after() {
+    offspring::reap_abandoned();
     let trees: Vec<Arc<Tree>> = roster().trees.iter().filter_map(Weak::upgrade).collect();
     if trees.is_empty() {
         return;

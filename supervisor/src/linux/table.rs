@@ -4,8 +4,9 @@
 
 use std::fs;
 use std::io;
+use std::sync::OnceLock;
 
-use super::pseudofile;
+use super::{own_pid, pseudofile};
 
 /// A process that cannot be confused with a later one of the same number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -19,6 +20,17 @@ impl Identity {
     /// Of a process that is there now.
     pub(super) fn of(pid: i32) -> io::Result<Self> {
         Entry::of(pid).map(|entry| entry.identity())
+    }
+
+    /// Of this process, read once. The number is compared for the sake of a host that has forked.
+    pub(super) fn own() -> io::Result<Self> {
+        static OWN: OnceLock<Identity> = OnceLock::new();
+        if let Some(own) = OWN.get().filter(|own| own.pid == own_pid()) {
+            return Ok(*own);
+        }
+        let own = Self::of(own_pid())?;
+        OWN.get_or_init(|| own);
+        Ok(own)
     }
 }
 

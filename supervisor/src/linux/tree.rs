@@ -207,7 +207,7 @@ impl Tree {
         *known = members.iter().map(Entry::identity).collect();
         drop(known);
         for entry in members.iter().filter(|entry| !entry.living && entry.parent == host) {
-            // An agent's status is tokio's to take.
+            // An agent's status is for whoever waits for the agent.
             if !roster::is_agent(entry.identity()) {
                 target::reap(entry.pid);
             }

@@ -10,6 +10,7 @@ const ROLE: &str = "WHARF_TEST_ROLE";
 const SCRIPT: &str = "WHARF_TEST_SCRIPT";
 const REGISTRY: &str = "WHARF_TEST_REGISTRY";
 const CGROUP: &str = "WHARF_TEST_CGROUP";
+const WAY: &str = "WHARF_TEST_WAY";
 
 /// The roles. Without one, as when all ignored tests are run, there is nothing to do.
 #[test]
@@ -21,11 +22,14 @@ fn role() {
         Ok("host") => runtime.block_on(host()),
         Ok("subreaper") => runtime.block_on(subreaper()),
         Ok("interrupter") => runtime.block_on(interrupter()),
+        Ok("signals") => runtime.block_on(birth::compare_signals()),
+        Ok("closed") => runtime.block_on(birth::start_with_stdio_closed()),
+        Ok("many") => runtime.block_on(birth::start_many()),
         _ => {}
     }
 }
 
-fn in_role(role: &str) -> Command {
+pub(super) fn in_role(role: &str) -> Command {
     let (_, module) = module_path!().split_once("::").expect("a module of a crate");
     let mut command = Command::new(std::env::current_exe().expect("we run"));
     command.args([&format!("{module}::role"), "--exact", "--ignored", "--test-threads=1"]).env(ROLE, role);
@@ -41,15 +45,21 @@ async fn host() {
         cgroup: variable(CGROUP) == "true",
         ..shell(&variable(SCRIPT), "")
     };
-    let mut process = start(order).await;
+    let way = std::env::var(WAY).unwrap_or_default();
+    let mut process = start_by(&way, order).await.expect("the shell starts");
     let _stdin = process.take_stdin();
     process.wait().await;
 }
 
 /// A registry, and a host with an agent that runs `script` with `sleepers` processes.
 fn start_host(script: &str, token: &str, sleepers: usize, cgroup: bool) -> (tempfile::TempDir, Own) {
+    start_host_by("clone", script, token, sleepers, cgroup)
+}
+
+fn start_host_by(way: &str, script: &str, token: &str, sleepers: usize, cgroup: bool) -> (tempfile::TempDir, Own) {
     let registry = tempfile::tempdir().expect("a folder");
     let mut command = in_role("host");
+    command.env(WAY, way);
     command.env(SCRIPT, script.replace("TOKEN", token)).env(REGISTRY, registry.path()).env(CGROUP, cgroup.to_string());
     let host = Own::spawn(command.stdout(Stdio::null()));
     wait_for_sleepers(token, sleepers);
@@ -69,20 +79,22 @@ fn sole_note(registry: &Path) -> Option<std::path::PathBuf> {
 
 #[test]
 fn the_agent_goes_when_its_host_is_killed() {
-    let token = token();
-    let (registry, mut host) = start_host("exec sleep TOKEN", &token, 1, false);
-    assert_eq!(reap_orphans(registry.path()), [], "the host lives");
-    assert_eq!(carrying(&token).len(), 1, "and so does its agent");
-    host.kill();
-    wait_until("the agent is gone", Duration::from_secs(1), || carrying(&token).is_empty());
-    // Its threads may take a moment to end. Then the host is a zombie, which is as dead as it gets.
-    let mut reaped = Vec::new();
-    wait_until("the note is cleared", DEADLINE, || {
-        reaped = reap_orphans(registry.path());
-        !reaped.is_empty()
-    });
-    assert_eq!(reaped[0].swept.killed, []);
-    assert_eq!(fs::read_dir(registry.path()).expect("there").count(), 0);
+    for way in ["clone", "fork"] {
+        let token = token();
+        let (registry, mut host) = start_host_by(way, "exec sleep TOKEN", &token, 1, false);
+        assert_eq!(reap_orphans(registry.path()), [], "the host lives");
+        assert_eq!(carrying(&token).len(), 1, "and so does its agent");
+        host.kill();
+        wait_until("the agent is gone", Duration::from_secs(1), || carrying(&token).is_empty());
+        // Its threads may take a moment to end. Then the host is a zombie, which is as dead as it gets.
+        let mut reaped = Vec::new();
+        wait_until("the note is cleared", DEADLINE, || {
+            reaped = reap_orphans(registry.path());
+            !reaped.is_empty()
+        });
+        assert_eq!(reaped[0].swept.killed, []);
+        assert_eq!(fs::read_dir(registry.path()).expect("there").count(), 0);
+    }
 }
 
 #[test]
@@ -211,7 +223,7 @@ fn start_time(pid: u32) -> u64 {
 }
 
 /// All children of this process, zombies too.
-fn children() -> Vec<u32> {
+pub(super) fn children() -> Vec<u32> {
     let tasks = fs::read_dir("/proc/self/task").expect("Linux").flatten();
     let lists = tasks.map(|task| fs::read_to_string(task.path().join("children")).unwrap_or_default());
     lists.flat_map(|list| list.split_whitespace().filter_map(|pid| pid.parse().ok()).collect::<Vec<u32>>()).collect()

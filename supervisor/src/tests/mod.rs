@@ -1,6 +1,7 @@
 //! Real processes, real signals. Each test names its processes by a number of its own in their command lines, so that
 //! what is left of them is found without the code under test.
 
+mod birth;
 mod crash;
 mod spawn;
 mod sweep;
@@ -10,10 +11,11 @@ use std::path::Path;
 use std::process::{Child, Command};
 use std::time::{Duration, Instant};
 
-use tokio::io::{AsyncBufReadExt, BufReader, Lines};
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, BufReader, Lines};
 use tokio::process::ChildStdout;
 
-use super::{Order, Process, Remnant};
+use super::agent::Agent;
+use super::{Order, Process, Remnant, SpawnError};
 
 /// Far more than anything here takes, even on a machine under load.
 const DEADLINE: Duration = Duration::from_secs(20);
@@ -69,6 +71,22 @@ impl Drop for Own {
 
 async fn start(order: Order) -> Process {
     Process::spawn(order).await.expect("the shell starts")
+}
+
+/// Starts it in the usual way, or as where agents cannot be cloned.
+async fn start_by(way: &str, order: Order) -> Result<Process, SpawnError> {
+    match way {
+        "fork" => Process::spawn_by(Agent::fork, order).await,
+        _ => Process::spawn(order).await,
+    }
+}
+
+/// Everything that it says, and its end.
+async fn listen(process: &mut Process) -> String {
+    let mut said = String::new();
+    process.take_stdout().expect("once").read_to_string(&mut said).await.expect("text");
+    process.wait().await;
+    said
 }
 
 fn lines(process: &mut Process) -> Lines<BufReader<ChildStdout>> {
