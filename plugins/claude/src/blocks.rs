@@ -24,6 +24,8 @@ pub(crate) struct Partial {
     model: Option<String>,
     /// Its text and thinking blocks so far.
     blocks: Vec<Block>,
+    /// The block that is being streamed, and its id: put together once, not for each of its deltas.
+    streamed: Option<(u64, String)>,
     /// The lines of this message by their uuid: retractions name those.
     lines: Vec<(String, String)>,
 }
@@ -69,13 +71,14 @@ impl Partial {
         out: &mut Effects,
     ) -> Result<(), Malformed> {
         let [kind, text, thinking] = delta.pick(["type", "text", "thinking"])?;
-        let id = self.place(index);
+        let streamed = self.streamed.take().filter(|(streamed, _)| *streamed == index);
+        let (_, id) = self.streamed.insert(streamed.unwrap_or_else(|| (index, place(&self.message, index))));
         let parent = parent.filled();
         match kind.name().ok_or(Malformed)? {
             // A text that is left out is an empty one.
-            "text_delta" => text.text().into_iter().for_each(|text| out.text_delta(&id, parent.as_deref(), text)),
+            "text_delta" => text.text().into_iter().for_each(|text| out.text_delta(id, parent.as_deref(), text)),
             "thinking_delta" => {
-                thinking.text().into_iter().for_each(|text| out.thinking_delta(&id, parent.as_deref(), text));
+                thinking.text().into_iter().for_each(|text| out.thinking_delta(id, parent.as_deref(), text));
             }
             "input_json_delta" | "signature_delta" | "citations_delta" | "compaction_delta" => {}
             other => out.unknown(&format!("content_block_delta/{other}")),
@@ -128,8 +131,13 @@ impl Partial {
     }
 
     fn place(&self, index: u64) -> String {
-        format!("{}/{index}", self.message)
+        place(&self.message, index)
     }
+}
+
+/// The id of a block.
+fn place(message: &str, index: u64) -> String {
+    format!("{message}/{index}")
 }
 
 /// The tool calls that have not ended.

@@ -1,5 +1,6 @@
 //! Who speaks: the agent itself, or a sub-agent that one of its tool calls started.
 
+use wharf_adapter::json::same;
 use wharf_adapter::{Effects, Event, Json};
 
 /// Text that has streamed but was not confirmed by a whole message yet.
@@ -39,7 +40,8 @@ impl Speakers {
 
     /// Some of a text has streamed.
     pub(crate) fn draft(&mut self, agent: Option<&str>, id: &str) {
-        if !self.drafts.iter().any(|draft| draft.id == id) {
+        // For each of a thousand deltas.
+        if !self.drafts.iter().any(|draft| same(&draft.id, id)) {
             self.drafts.push(Draft { agent: agent.map(str::to_owned), id: id.to_owned() });
         }
     }

@@ -1,6 +1,7 @@
 //! The trait that an adapter implements.
 
-use crate::tape::Tape;
+use crate::json::find_newline;
+use crate::tape::{Tape, skip_spaces};
 use crate::{
     AdapterInfo, Binary, Chunk, Effects, Evidence, ExitStatus, Failure, Frames, Host, Json, Launch, Malformed,
     ModelList, Origin, PromptDelivery, Reply, Surroundings, Turn, guess_failure,
@@ -38,24 +39,36 @@ pub trait Adapter: Default + 'static {
         let Frames::Text(text) = &chunk.data else {
             return;
         };
+        let bytes = text.as_bytes();
         let mut tape = Tape::new();
         // About what comes of such a text: the list grows by copying, and its items are large.
         out.reserve((text.len() / 1024).min(1024));
         let mut start = 0;
         while start < text.len() {
-            let end = crate::json::find_newline(text, start);
-            let line = text[start..end].trim_ascii_end();
-            match chunk.origin {
-                Origin::Stderr => self.stderr_line(line, out),
-                Origin::Stdout if line.trim_ascii_start().is_empty() => {}
-                Origin::Stdout => {
-                    let mark = out.len();
-                    let read = Json::line(text, start, start + line.len(), &mut tape);
-                    if read.and_then(|line| self.line(line, out)).is_err() {
-                        out.truncate(mark);
-                        out.malformed(line);
-                    }
+            if chunk.origin == Origin::Stderr {
+                let end = find_newline(text, start);
+                self.stderr_line(text[start..end].trim_ascii_end(), out);
+                start = end + 1;
+                continue;
+            }
+            let begin = skip_spaces(bytes, start);
+            if bytes.get(begin) == Some(&b'\n') {
+                start = begin + 1;
+                continue;
+            }
+            // A line ends where its value does: only one that is not as it should be is looked through for its end.
+            let mark = out.len();
+            let (end, done) = match Json::read(text, begin, &mut tape) {
+                Some((line, end)) => (end, self.line(line, out)),
+                None => {
+                    let end = find_newline(text, start);
+                    (end, Json::whole(text, start, end, &mut tape).and_then(|line| self.line(line, out)))
                 }
+            };
+            let line = || text[start..end].trim_ascii_end();
+            if done.is_err() && !line().is_empty() {
+                out.truncate(mark);
+                out.malformed(line());
             }
             start = end + 1;
         }

@@ -4,7 +4,7 @@
 //! host as a span of the chunk. What is skipped is checked for balance (quotes, brackets, the end of the line), not
 //! for grammar. Nothing here recurses, so depth costs nothing.
 
-use crate::tape::Tape;
+use crate::tape::{Head, Tape, Value, skip_spaces};
 use crate::{Span, Text, scan};
 use std::borrow::Cow;
 use std::fmt::Write as _;
@@ -39,13 +39,27 @@ impl<'a> Json<'a> {
         Json { source: text, start: 0, end: text.len(), in_chunk: false, tape: None }
     }
 
-    /// The value in `chunk[start..end]`, read onto a tape where it finds place there.
-    pub(crate) fn line(chunk: &'a str, start: usize, end: usize, tape: &'a mut Tape) -> Result<Json<'a>, Malformed> {
+    /// The value that begins at `start` and has the rest of its line for itself, read onto a tape where it finds place
+    /// there; and where the line ends. Nothing where it takes a look at the whole line to tell, which [`Json::whole`]
+    /// is for.
+    #[inline(always)]
+    pub(crate) fn read(chunk: &'a str, start: usize, tape: &'a mut Tape) -> Option<(Json<'a>, usize)> {
+        let bytes = chunk.as_bytes();
+        let end = tape.read(bytes, start).ok().flatten()?;
+        let behind = skip_spaces(bytes, end);
+        matches!(bytes.get(behind), None | Some(b'\n')).then_some(())?;
+        Some((Json { source: chunk, start, end, in_chunk: true, tape: Some((tape, 0)) }, behind))
+    }
+
+    /// The value in `chunk[start..end]`, a whole line: for one that has more values than a tape takes, or other blanks
+    /// around it than JSON knows.
+    pub(crate) fn whole(chunk: &'a str, start: usize, end: usize, tape: &mut Tape) -> Result<Json<'a>, Malformed> {
         let line = &chunk[start..end];
         let start = end - line.trim_ascii_start().len();
         let end = start + line.trim_ascii().len();
-        let whole = tape.read(chunk.as_bytes(), start, end)?;
-        Ok(Json { source: chunk, start, end, in_chunk: true, tape: whole.then_some((tape, 0)) })
+        let behind = tape.read(chunk.as_bytes(), start)?;
+        let whole = behind.is_none_or(|behind| behind == end);
+        if whole { Ok(Json { source: chunk, start, end, in_chunk: true, tape: None }) } else { Err(Malformed) }
     }
 
     /// Its text as it stands.
@@ -82,27 +96,39 @@ impl<'a> Json<'a> {
     /// twice the last one counts.
     pub fn pick<const N: usize>(self, keys: [&str; N]) -> Result<[Json<'a>; N], Malformed> {
         let mut found = [MISSING; N];
-        self.pick_into(&keys, &mut found)?;
+        match self.tape.filter(|(tape, index)| tape.value(*index).open) {
+            Some((tape, index)) if self.is_object() => self.pick_from(tape, index, keys, &mut found),
+            Some(_) => return Err(Malformed),
+            None => self.pick_into(&keys, &mut found)?,
+        }
         Ok(found)
     }
 
-    /// Apart from `pick`, so that there is one of it in a component and not one for each number of keys.
-    fn pick_into(self, keys: &[&str], found: &mut [Json<'a>]) -> Result<(), Malformed> {
-        let slot_of = |key: &[u8]| keys.iter().position(|wanted| scan::same(wanted.as_bytes(), key));
-        if let Some((tape, index)) = self.tape.filter(|(tape, index)| tape.value(*index).open) {
-            if !self.is_object() {
-                return Err(Malformed);
-            }
-            for (at, value) in tape.values_in(index) {
-                if let Some(slot) = slot_of(&self.source.as_bytes()[value.key.0..value.key.1]) {
+    /// Where it was read before. One for each number of keys: with that known, they are compared without a loop, each
+    /// round of which would be a look at the guest's clock.
+    fn pick_from<const N: usize>(self, tape: &'a Tape, index: u16, keys: [&str; N], found: &mut [Json<'a>; N]) {
+        let heads = keys.map(|key| Head::of(key.as_bytes()));
+        for (at, value) in tape.values_in(index) {
+            for slot in 0..N {
+                if heads[slot] == value.head && (keys[slot].len() <= Head::TOLD || self.has_key(value, keys[slot])) {
                     found[slot] = Json { start: value.start, end: value.end, tape: Some((tape, at)), ..self };
+                    break;
                 }
             }
-            return Ok(());
         }
+    }
+
+    #[inline(never)]
+    fn has_key(self, value: &Value, key: &str) -> bool {
+        scan::same(key.as_bytes(), &self.source.as_bytes()[value.key.0..value.key.1])
+    }
+
+    /// Where it was not. Apart from `pick`, so that there is one of it in a component and not one for each number of
+    /// keys.
+    fn pick_into(self, keys: &[&str], found: &mut [Json<'a>]) -> Result<(), Malformed> {
         let mut fields = Fields::of(self)?;
         while let Some((key, value)) = fields.step()? {
-            if let Some(slot) = slot_of(key.as_bytes()) {
+            if let Some(slot) = keys.iter().position(|wanted| scan::same(wanted.as_bytes(), key.as_bytes())) {
                 found[slot] = value;
             }
         }
@@ -134,8 +160,12 @@ impl<'a> Json<'a> {
     /// The items of an array, up to the first that is malformed.
     pub fn items(self) -> impl Iterator<Item = Json<'a>> {
         let bytes = self.source.as_bytes();
+        let mut read = self.values().filter(|_| self.is_array());
         let mut at = if self.is_array() { skip_blanks(bytes, self.start + 1) } else { self.end };
         std::iter::from_fn(move || {
+            if let Some(values) = &mut read {
+                return values.next().map(|(_, item)| item);
+            }
             if at >= self.end || bytes[at] == b']' {
                 return None;
             }
@@ -150,8 +180,18 @@ impl<'a> Json<'a> {
     }
 
     /// A string as it stands between its quotes: for names, which need no escapes.
+    #[inline]
     pub fn name(self) -> Option<&'a str> {
-        self.raw().strip_prefix('"')?.strip_suffix('"')
+        self.inside().map(|(start, end)| &self.source[start..end])
+    }
+
+    /// From where to where a string stands between its quotes.
+    #[inline]
+    fn inside(self) -> Option<(usize, usize)> {
+        let bytes = self.source.as_bytes();
+        let is_quote = |at: usize| bytes.get(at) == Some(&b'"');
+        (self.start + 1 < self.end && is_quote(self.start) && is_quote(self.end - 1))
+            .then(|| (self.start + 1, self.end - 1))
     }
 
     /// Whether it is this string.
@@ -175,13 +215,12 @@ impl<'a> Json<'a> {
     }
 
     /// A string as text for an event: a span of the chunk, which the host cuts out and unescapes.
+    #[inline]
     pub fn text(self) -> Option<Text> {
-        let inside = self.name()?;
-        Some(if self.in_chunk {
-            Text::Quoted(span(self.start + 1, inside.len()))
-        } else {
-            Text::Inline(unescape(inside).into_owned())
-        })
+        if self.in_chunk {
+            return self.inside().map(|(start, end)| Text::Quoted(span(start, end - start)));
+        }
+        self.string().map(Text::Inline)
     }
 
     /// A string as text for an event, empty where there is none.
@@ -289,7 +328,7 @@ impl<'a> Fields<'a> {
         if bytes.get(at) != Some(&b'"') {
             return Err(Malformed);
         }
-        let key_end = skip_string(bytes, at, end).ok_or(Malformed)?;
+        let key_end = skip_string(bytes, at).ok_or(Malformed)?;
         let colon = skip_blanks(bytes, key_end);
         if bytes.get(colon) != Some(&b':') {
             return Err(Malformed);
@@ -308,7 +347,7 @@ pub(crate) fn find_newline(text: &str, start: usize) -> usize {
 }
 
 #[inline]
-pub(crate) fn skip_blanks(bytes: &[u8], mut at: usize) -> usize {
+fn skip_blanks(bytes: &[u8], mut at: usize) -> usize {
     // Agents write no blanks between tokens, as a rule.
     while bytes.get(at).is_some_and(|byte| *byte <= b' ' && matches!(byte, b' ' | b'\t' | b'\n' | b'\r')) {
         at += 1;
@@ -318,15 +357,15 @@ pub(crate) fn skip_blanks(bytes: &[u8], mut at: usize) -> usize {
 
 /// From an opening quote to behind the closing one.
 #[inline(never)]
-fn skip_string(bytes: &[u8], start: usize, limit: usize) -> Option<usize> {
-    scan::string_end(bytes, start + 1, limit)
+fn skip_string(bytes: &[u8], start: usize) -> Option<usize> {
+    scan::string_end(bytes, start + 1)
 }
 
 /// From a value's first byte to behind its last one.
 fn skip_value(bytes: &[u8], start: usize, limit: usize) -> Option<usize> {
     match *bytes.get(start)? {
-        b'"' => skip_string(bytes, start, limit),
-        b'{' | b'[' => skip_nested(bytes, start, limit),
+        b'"' => skip_string(bytes, start),
+        b'{' | b'[' => skip_nested(bytes, start, limit, false),
         _ => skip_scalar(bytes, start),
     }
 }
@@ -352,16 +391,18 @@ fn literal(bytes: &[u8], start: usize, word: &[u8]) -> Option<usize> {
     bytes[start..].starts_with(word).then_some(start + word.len())
 }
 
-/// Gives up at `limit`: a bracket that is never closed must not be looked for in all the lines that follow.
-pub(crate) fn skip_nested(bytes: &[u8], start: usize, limit: usize) -> Option<usize> {
+/// Gives up at `limit` or, in a line, at the newline: a bracket that is never closed must not be looked for in all the
+/// lines that follow.
+pub(crate) fn skip_nested(bytes: &[u8], start: usize, limit: usize, in_line: bool) -> Option<usize> {
     let mut depth = 0usize;
     let mut at = start;
     while at < limit {
         match *bytes.get(at)? {
             b'"' => {
-                at = skip_string(bytes, at, limit)?;
+                at = skip_string(bytes, at)?;
                 continue;
             }
+            b'\n' if in_line => return None,
             b'{' | b'[' => depth += 1,
             b'}' | b']' => {
                 depth -= 1;
@@ -374,6 +415,11 @@ pub(crate) fn skip_nested(bytes: &[u8], start: usize, limit: usize) -> Option<us
         at += 1;
     }
     None
+}
+
+/// Whether two texts are the same, as `==` says; in a guest that calls a C function which goes byte by byte.
+pub fn same(one: &str, other: &str) -> bool {
+    scan::same(one.as_bytes(), other.as_bytes())
 }
 
 /// The inside of a JSON string, unescaped. What is not a valid escape becomes U+FFFD.
@@ -546,7 +592,7 @@ pub fn array<S: AsRef<str>>(items: impl IntoIterator<Item = S>) -> String {
 mod tests {
     use super::*;
     use proptest::prelude::*;
-    use serde_json::Value;
+    use serde_json::Value as Parsed;
 
     #[test]
     fn fields_are_found_whatever_stands_around_them() {
@@ -576,8 +622,9 @@ mod tests {
             "{\"a\":tru}",
         ] {
             assert_eq!(Json::parse(bad).pick(["a"]).err(), Some(Malformed), "{bad}");
-            let read = Json::line(bad, 0, bad.len(), &mut Tape::new()).and_then(|line| line.pick(["a"]).map(drop));
-            assert_eq!(read.err(), Some(Malformed), "{bad}");
+            let mut tape = Tape::new();
+            let picked = Json::read(bad, 0, &mut tape).and_then(|(line, _)| line.pick(["a"]).ok());
+            assert!(picked.is_none(), "{bad}");
         }
     }
 
@@ -585,7 +632,8 @@ mod tests {
     fn a_value_of_a_chunk_gives_spans_and_a_detached_one_gives_text() {
         let chunk = "{}\n  {\"t\":\"x\\ny\",\"o\":{\"k\":1}}\n";
         let mut tape = Tape::new();
-        let line = line(chunk, 3, chunk.len() - 1, &mut tape);
+        let (line, end) = Json::read(chunk, 5, &mut tape).expect("it is well formed");
+        assert_eq!(end, chunk.len() - 1);
         let Some(Text::Quoted(span)) = line.get("t").text() else { panic!("a span") };
         assert_eq!(&chunk[span.start as usize..(span.start + span.length) as usize], "x\\ny");
         let Some(Text::Verbatim(span)) = line.get("o").verbatim() else { panic!("a span") };
@@ -593,16 +641,24 @@ mod tests {
         assert_eq!(Json::parse(line.raw()).get("t").text(), Some(Text::Inline("x\ny".into())));
     }
 
-    /// Lines are read onto a tape, other texts are not: both must agree.
+    /// Lines are read onto a tape where they find place, other texts are not: both must agree.
     fn line<'a>(chunk: &'a str, start: usize, end: usize, tape: &'a mut Tape) -> Json<'a> {
-        Json::line(chunk, start, end, tape).expect("it is well formed")
+        let mut other = Tape::new();
+        match Json::read(chunk, start, tape) {
+            Some((line, behind)) => {
+                assert_eq!(behind, end);
+                line
+            }
+            None => Json::whole(chunk, start, end, &mut other).expect("it is well formed"),
+        }
     }
 
     #[test]
     fn what_a_line_leaves_open_does_not_end_in_the_next() {
         for bad in [r#"{"a":"x"#, r#"{"a":{"b":1"#, r#"{"a"#, r#"{"a":[1,"#, r#"{"a":1"#, r#"{"a":"x","b"#] {
             let chunk = format!("{bad}\n\"y\":1}}}}]\",\"a\":1}}\n");
-            assert_eq!(Json::line(&chunk, 0, bad.len(), &mut Tape::new()).err(), Some(Malformed), "{bad}");
+            assert!(Json::read(&chunk, 0, &mut Tape::new()).is_none(), "{bad}");
+            assert_eq!(Json::whole(&chunk, 0, bad.len(), &mut Tape::new()).err(), Some(Malformed), "{bad}");
         }
     }
 
@@ -631,34 +687,34 @@ mod tests {
         assert_eq!(json.finish(), r#"{"a":"x\"\n\u0001","n":3,"b":true,"o":{}}"#);
     }
 
-    fn any_json() -> impl Strategy<Value = Value> {
+    fn any_json() -> impl Strategy<Value = Parsed> {
         let leaf = prop_oneof![
-            Just(Value::Null),
-            any::<bool>().prop_map(Value::from),
-            any::<i64>().prop_map(Value::from),
-            "\\PC*|[\\x00-\\x7f]*".prop_map(Value::from),
+            Just(Parsed::Null),
+            any::<bool>().prop_map(Parsed::from),
+            any::<i64>().prop_map(Parsed::from),
+            "\\PC*|[\\x00-\\x7f]*".prop_map(Parsed::from),
         ];
         leaf.prop_recursive(4, 32, 6, |inner| {
             prop_oneof![
-                prop::collection::vec(inner.clone(), 0..6).prop_map(Value::from),
+                prop::collection::vec(inner.clone(), 0..6).prop_map(Parsed::from),
                 prop::collection::hash_map("[a-z]{1,3}", inner, 0..6)
-                    .prop_map(|map| Value::Object(map.into_iter().collect())),
+                    .prop_map(|map| Parsed::Object(map.into_iter().collect())),
             ]
         })
     }
 
     /// Every value, seen through the scanner, is what `serde_json` sees.
-    fn agrees(scanned: Json<'_>, value: &Value) {
+    fn agrees(scanned: Json<'_>, value: &Parsed) {
         match value {
-            Value::Null => assert!(scanned.is_null()),
-            Value::Bool(value) => assert_eq!(scanned.bool(), Some(*value)),
-            Value::Number(value) => assert_eq!(scanned.raw(), value.to_string()),
-            Value::String(value) => assert_eq!(scanned.str().as_deref(), Some(value.as_str())),
-            Value::Array(items) => {
+            Parsed::Null => assert!(scanned.is_null()),
+            Parsed::Bool(value) => assert_eq!(scanned.bool(), Some(*value)),
+            Parsed::Number(value) => assert_eq!(scanned.raw(), value.to_string()),
+            Parsed::String(value) => assert_eq!(scanned.str().as_deref(), Some(value.as_str())),
+            Parsed::Array(items) => {
                 assert_eq!(scanned.items().count(), items.len());
                 scanned.items().zip(items).for_each(|(scanned, value)| agrees(scanned, value));
             }
-            Value::Object(fields) => {
+            Parsed::Object(fields) => {
                 assert_eq!(scanned.fields().count(), fields.len());
                 fields.iter().for_each(|(key, value)| agrees(scanned.get(key), value));
             }
@@ -674,7 +730,7 @@ mod tests {
             let text = value.to_string();
             let chunk = format!("{{\"x\":\"\n{text}\n\"}}]");
             agrees(line(&chunk, 7, 7 + text.len(), &mut Tape::new()), &value);
-            let many = Value::from(vec![value; 40]);
+            let many = Parsed::from(vec![value; 40]);
             let text = many.to_string();
             agrees(line(&text, 0, text.len(), &mut Tape::new()), &many);
         }
@@ -683,8 +739,8 @@ mod tests {
         fn a_line_is_malformed_exactly_when_serde_json_says_so(text in "[{}\\[\\]\",:1a ]{0,24}") {
             let trimmed = text.trim();
             let mut tape = Tape::new();
-            let read = Json::line(trimmed, 0, trimmed.len(), &mut tape);
-            prop_assert_eq!(read.is_ok(), serde_json::from_str::<Value>(trimmed).is_ok(), "{}", trimmed);
+            let read = Json::read(trimmed, 0, &mut tape);
+            prop_assert_eq!(read.is_some(), serde_json::from_str::<Parsed>(trimmed).is_ok(), "{}", trimmed);
         }
 
         #[test]
@@ -693,7 +749,8 @@ mod tests {
             let _ = (json.pick(["a"]), json.str(), json.f64(), json.items().count(), json.fields().count());
             for start in (0..=text.len()).filter(|start| text.is_char_boundary(*start)) {
                 let mut tape = Tape::new();
-                let _ = Json::line(&text, start, text.len(), &mut tape).map(|line| line.pick(["a"]).is_ok());
+                let _ = Json::read(&text, start, &mut tape).map(|(line, _)| line.pick(["a"]).is_ok());
+                let _ = Json::whole(&text, start, text.len(), &mut tape).map(|line| line.pick(["a"]).is_ok());
             }
         }
 

@@ -8,66 +8,134 @@
 /// How many bytes are looked at together.
 const BLOCK: usize = 16;
 
-/// From behind an opening quote to behind the closing one. Backslashes are looked at only where a quote follows them: a
-/// tool's output is full of others. Gives up at `limit`, or a little behind it: what a line leaves open must not be looked
-/// for in all the lines that follow.
-#[inline(always)]
-pub(crate) fn string_end(bytes: &[u8], start: usize, limit: usize) -> Option<usize> {
-    let mut at = start;
-    loop {
-        let quote = find(bytes, at, limit, b'"')?;
-        if quote == start || bytes[quote - 1] != b'\\' || !is_escaped(&bytes[start..quote]) {
-            return Some(quote + 1);
+/// How many bytes are looked at together.
+const WINDOW: usize = 4 * BLOCK;
+
+/// Finds the ends of strings, in the order in which they stand. Every byte is looked at once: what is found in a window
+/// is remembered, however many strings end in it.
+///
+/// A newline ends a search: no frame has one inside, and what a line leaves open must not be looked for in all the lines
+/// that follow. Backslashes are looked at only where a quote follows them: a tool's output is full of others.
+pub(crate) struct Strings<'a> {
+    bytes: &'a [u8],
+    /// Where the window begins.
+    base: usize,
+    /// A bit for each quote or newline in it.
+    places: u64,
+}
+
+impl<'a> Strings<'a> {
+    pub(crate) fn new(bytes: &'a [u8]) -> Strings<'a> {
+        // A window that nothing stands in.
+        Strings { bytes, base: usize::MAX - WINDOW, places: 0 }
+    }
+
+    /// From behind an opening quote to behind the closing one.
+    #[inline(always)]
+    pub(crate) fn end(&mut self, start: usize) -> Option<usize> {
+        // Without a loop, each round of which would be a look at the guest's clock: most strings have no quote inside.
+        let at = self.next(start)?;
+        if self.bytes[at] == b'"' && (at == start || self.bytes[at - 1] != b'\\') {
+            return Some(at + 1);
         }
-        at = quote + 1;
+        self.end_behind(start, at)
+    }
+
+    /// The same, where the first thing found is a newline, or a quote that may be escaped.
+    #[inline(never)]
+    fn end_behind(&mut self, start: usize, mut at: usize) -> Option<usize> {
+        loop {
+            if self.bytes[at] != b'"' {
+                return None;
+            }
+            if !is_escaped(self.bytes, start, at) {
+                return Some(at + 1);
+            }
+            at = self.next(at + 1)?;
+        }
+    }
+
+    /// The next quote or newline.
+    #[inline(always)]
+    fn next(&mut self, from: usize) -> Option<usize> {
+        let offset = from.wrapping_sub(self.base);
+        if offset < WINDOW {
+            let left = self.places >> offset;
+            if left != 0 {
+                return Some(from + left.trailing_zeros() as usize);
+            }
+            return self.look_on(self.base + WINDOW);
+        }
+        self.look_on(from)
+    }
+
+    /// The same, in the windows from here on.
+    #[inline(never)]
+    fn look_on(&mut self, mut from: usize) -> Option<usize> {
+        while let Some(window) = self.bytes.get(from..from + WINDOW) {
+            let places = places_in(window);
+            if places != 0 {
+                (self.base, self.places) = (from, places);
+                return Some(from + places.trailing_zeros() as usize);
+            }
+            from += WINDOW;
+        }
+        let rest = self.bytes.get(from..)?;
+        let mut window = [0; WINDOW];
+        window[..rest.len()].copy_from_slice(rest);
+        (self.base, self.places) = (from, places_in(&window));
+        (self.places != 0).then(|| from + self.places.trailing_zeros() as usize)
     }
 }
 
-/// Whether what follows this text is escaped: by a backslash that is not itself escaped.
-#[inline(never)]
-fn is_escaped(before: &[u8]) -> bool {
-    before.iter().rev().take_while(|byte| **byte == b'\\').count() % 2 == 1
+/// A bit for each quote or newline in a window.
+#[inline(always)]
+fn places_in(window: &[u8]) -> u64 {
+    let block = |place: usize| Block::of(&window[place * BLOCK..][..BLOCK]).same(b'"', b'\n');
+    let blocks = [block(0), block(1), block(2), block(3)];
+    // Long text has few of them.
+    if !blocks[0].or(blocks[1]).or(blocks[2].or(blocks[3])).any() {
+        return 0;
+    }
+    let places = |place: usize| u64::from(blocks[place].places()) << (place * BLOCK);
+    places(0) | places(1) | places(2) | places(3)
+}
+
+/// From behind an opening quote to behind the closing one, of one string only.
+pub(crate) fn string_end(bytes: &[u8], start: usize) -> Option<usize> {
+    Strings::new(bytes).end(start)
+}
+
+/// Whether the byte at `at`, in a string that begins at `start`, is escaped: by a backslash that is not itself escaped.
+#[inline(always)]
+fn is_escaped(bytes: &[u8], start: usize, at: usize) -> bool {
+    let mut before = at;
+    while before > start && bytes[before - 1] == b'\\' {
+        before -= 1;
+    }
+    (at - before) % 2 == 1
 }
 
 /// The first newline from `at` on.
 pub(crate) fn newline(bytes: &[u8], at: usize) -> Option<usize> {
-    find(bytes, at, bytes.len(), b'\n')
+    find(bytes, at, b'\n')
 }
 
 /// Whether this byte is in there.
 pub(crate) fn contains(bytes: &[u8], byte: u8) -> bool {
-    find(bytes, 0, bytes.len(), byte).is_some()
+    find(bytes, 0, byte).is_some()
 }
 
 #[inline(always)]
-fn find(bytes: &[u8], mut at: usize, limit: usize, byte: u8) -> Option<usize> {
-    // Most strings are short. Where it is not in the first block, four are looked at together until one has it.
-    if let Some(first) = bytes.get(at..at + BLOCK) {
-        let places = Block::of(first).places_of(byte);
-        if places != 0 {
-            return Some(at + places.trailing_zeros() as usize);
-        }
-        at += BLOCK;
-        while at < limit
-            && let Some(blocks) = bytes.get(at..at + 4 * BLOCK)
-        {
-            let same = |place: usize| Block::of(&blocks[place * BLOCK..][..BLOCK]).same(byte);
-            if same(0).or(same(1)).or(same(2).or(same(3))).any() {
-                break;
-            }
-            at += 4 * BLOCK;
-        }
-    }
-    while at < limit
-        && let Some(block) = bytes.get(at..at + BLOCK)
-    {
-        let places = Block::of(block).places_of(byte);
+fn find(bytes: &[u8], mut at: usize, byte: u8) -> Option<usize> {
+    while let Some(block) = bytes.get(at..at + BLOCK) {
+        let places = Block::of(block).same(byte, byte).places();
         if places != 0 {
             return Some(at + places.trailing_zeros() as usize);
         }
         at += BLOCK;
     }
-    bytes.get(at..limit)?.iter().position(|found| *found == byte).map(|found| at + found)
+    bytes.get(at..)?.iter().position(|found| *found == byte).map(|found| at + found)
 }
 
 /// Whether two names are the same. In a guest, comparing slices calls a C function that goes byte by byte; names differ
@@ -77,10 +145,10 @@ pub(crate) fn same(one: &[u8], other: &[u8]) -> bool {
     one.len() == other.len()
         && one.first() == other.first()
         && match (one.last_chunk::<8>(), other.last_chunk::<8>()) {
-            // Words from the front, and a last one, which may overlap with them.
+            // The last word, by which ids differ, and words from the front, the last of which may overlap with it.
             (Some(one_end), Some(other_end)) => {
-                let words = |bytes| <[u8]>::chunks_exact(bytes, 8).map(word);
-                words(one).eq(words(other)) && word(one_end) == word(other_end)
+                let mut words = one.chunks_exact(8).zip(other.chunks_exact(8));
+                word(one_end) == word(other_end) && words.all(|(one, other)| word(one) == word(other))
             }
             _ => one.iter().eq(other),
         }
@@ -99,17 +167,18 @@ impl Block {
         Block(core::arch::wasm32::u64x2(low, high))
     }
 
-    /// A bit for each place that has this byte.
+    /// A bit for each place that has something in it.
     #[inline(always)]
-    fn places_of(self, byte: u8) -> u32 {
-        u32::from(core::arch::wasm32::u8x16_bitmask(self.same(byte).0))
+    fn places(self) -> u32 {
+        u32::from(core::arch::wasm32::u8x16_bitmask(self.0))
     }
 
-    /// Something in each place that has this byte, and nothing elsewhere.
+    /// Something in each place that has one of these bytes, and nothing elsewhere.
     #[inline(always)]
-    fn same(self, byte: u8) -> Block {
+    fn same(self, one: u8, other: u8) -> Block {
         use core::arch::wasm32::{u8x16_eq, u8x16_splat};
-        Block(u8x16_eq(self.0, u8x16_splat(byte)))
+        let same = |byte| Block(u8x16_eq(self.0, u8x16_splat(byte)));
+        if one == other { same(one) } else { same(one).or(same(other)) }
     }
 
     #[inline(always)]
@@ -136,25 +205,27 @@ impl Block {
         Block(low, high)
     }
 
-    /// A bit for each place that has this byte.
+    /// A bit for each place that has its high bit.
     #[inline(always)]
-    fn places_of(self, byte: u8) -> u32 {
+    fn places(self) -> u32 {
         // The eight high bits of a word, side by side.
         let gather = |word: u64| ((word >> 7).wrapping_mul(0x0102_0408_1020_4080) >> 56) as u32;
-        let same = self.same(byte);
-        gather(same.0) | gather(same.1) << 8
+        gather(self.0) | gather(self.1) << 8
     }
 
-    /// The high bit of each byte that is this one, and no other bit.
+    /// The high bit of each byte that is one of these, and no other bit.
     #[inline(always)]
-    fn same(self, byte: u8) -> Block {
+    fn same(self, one: u8, other: u8) -> Block {
         const ONES: u64 = 0x0101_0101_0101_0101;
         const SEVENS: u64 = 0x7f7f_7f7f_7f7f_7f7f;
-        let same = |word: u64| {
-            let differs = word ^ (ONES * u64::from(byte));
-            !(((differs & SEVENS) + SEVENS) | differs | SEVENS)
+        let same = |byte: u8| {
+            let in_word = |word: u64| {
+                let differs = word ^ (ONES * u64::from(byte));
+                !(((differs & SEVENS) + SEVENS) | differs | SEVENS)
+            };
+            Block(in_word(self.0), in_word(self.1))
         };
-        Block(same(self.0), same(self.1))
+        if one == other { same(one) } else { same(one).or(same(other)) }
     }
 
     #[inline(always)]
@@ -189,26 +260,39 @@ mod tests {
         bytes[start..]
             .iter()
             .position(|byte| {
-                let ends = *byte == b'"' && !escaped;
+                let ends = (*byte == b'"' && !escaped) || *byte == b'\n';
                 escaped = *byte == b'\\' && !escaped;
                 ends
             })
+            .filter(|end| bytes[start + end] == b'"')
             .map(|end| start + end + 1)
     }
 
     #[test]
     fn what_a_line_leaves_open_is_not_looked_for_beyond_it() {
-        let chunk = format!("{}\"", "x".repeat(1000));
-        assert_eq!(string_end(chunk.as_bytes(), 0, 100), None);
-        assert_eq!(string_end(chunk.as_bytes(), 0, 1001), Some(1001));
+        for length in [0, 1, 15, 16, 17, 63, 64, 65, 200] {
+            let open = "x".repeat(length);
+            assert_eq!(string_end(format!("{open}\n\"{}", "y".repeat(100)).as_bytes(), 0), None, "{length}");
+            assert_eq!(string_end(format!("{open}\\\"\n\"").as_bytes(), 0), None, "{length}");
+            assert_eq!(string_end(format!("{open}\"\n").as_bytes(), 0), Some(length + 1));
+        }
     }
 
     proptest! {
         #[test]
-        fn blocks_find_what_a_byte_at_a_time_finds(bytes in "[a\"\\\\\n\u{80}]{0,80}|[ab\\\\]{0,60}\"?x{0,20}") {
+        fn blocks_find_what_a_byte_at_a_time_finds(bytes in "[a\"\\\\\n\u{80}]{0,80}|[ab\\\\]{0,60}\"?x{0,20}|([a-z]{0,40}\\\\*\"){0,4}\n?x{0,80}") {
             let bytes = bytes.as_bytes();
             for start in 0..=bytes.len() {
-                prop_assert_eq!(string_end(bytes, start, bytes.len()), plain_string_end(bytes, start));
+                prop_assert_eq!(string_end(bytes, start), plain_string_end(bytes, start));
+                // One after the other, whatever stands between them.
+                let (mut strings, mut at) = (Strings::new(bytes), start);
+                while let Some(end) = plain_string_end(bytes, at) {
+                    prop_assert_eq!(strings.end(at), Some(end));
+                    at = end + start % 3;
+                    if at > bytes.len() {
+                        break;
+                    }
+                }
                 let plain = bytes[start..].iter().position(|byte| *byte == b'\n').map(|at| start + at);
                 prop_assert_eq!(newline(bytes, start), plain);
             }
@@ -222,10 +306,10 @@ mod tests {
         }
 
         #[test]
-        fn every_place_of_a_byte_is_told_and_no_other(bytes in prop::array::uniform16(0u8..5), byte in 0u8..5) {
-            let places = Block::of(&bytes).places_of(byte);
+        fn every_place_of_a_byte_is_told_and_no_other(bytes in prop::array::uniform16(0u8..5), byte in 0u8..5, other in 0u8..5) {
+            let places = Block::of(&bytes).same(byte, other).places();
             for (place, found) in bytes.iter().enumerate() {
-                prop_assert_eq!(places >> place & 1 == 1, *found == byte);
+                prop_assert_eq!(places >> place & 1 == 1, *found == byte || *found == other);
             }
             prop_assert_eq!(places >> 16, 0);
         }
