@@ -3,7 +3,7 @@
 
 use crate::ask::Answer;
 use crate::event::Event;
-use crate::lift::Effect;
+use crate::line::Lines;
 use crate::turn::Turn;
 use serde::{Deserialize, Serialize};
 
@@ -36,15 +36,13 @@ pub(crate) enum Reply {
     Cancel,
 }
 
-/// What happens to a turn.
+/// What happens to a turn, beside what the adapter wants to happen.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Input {
     /// The process is up.
     Started,
     /// The agent wrote something.
     Output,
-    /// The adapter wants things to happen.
-    Effects(Vec<Effect>),
     /// A caller's answer to an ask.
     Answer(Answer),
     /// A caller's message.
@@ -86,8 +84,8 @@ pub(crate) enum Input {
     Tick,
     /// Whoever reads the events does not keep up: silence is not the agent's then.
     Stalled,
-    /// All that was there has been taken in: now is the time to answer what rules can answer. Apart from `Effects`, so
-    /// that the order of events does not depend on how the agent's output was cut.
+    /// All that was there has been taken in: now is the time to answer what rules can answer. Apart from the
+    /// effects, so that the order of events does not depend on how the agent's output was cut.
     Settle,
 }
 
@@ -96,6 +94,8 @@ pub(crate) enum Input {
 pub(crate) enum Action {
     /// Say this to the orchestrator.
     Emit(Event),
+    /// The same, of events that somebody has written already.
+    Pass(Lines),
     /// Write this to the agent's stdin.
     Write(Vec<u8>),
     /// Close the agent's stdin.

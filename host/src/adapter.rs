@@ -86,7 +86,8 @@ impl Adapter {
     pub(crate) async fn load(engine: &Engine, bytes: &[u8], source: Source) -> Result<Adapter> {
         let refuse = |why: String| Error::adapter(format!("the adapter {source} was refused: {why}"));
         check_header(bytes, engine.limits.component).map_err(refuse)?;
-        let component = Component::new(&engine.wasm, bytes).map_err(|why| {
+        let digest = digest(bytes);
+        let component = engine.component(bytes, &digest).map_err(|why| {
             refuse(format!("it is not a valid component: {}", first_line(&why)))
                 .hint("the file may be cut short or damaged; fetch or build it again")
         })?;
@@ -98,8 +99,7 @@ impl Adapter {
                 refuse(format!("it does not fit the interface {PACKAGE}@{VERSION}: {}", first_line(&why)))
                     .hint("build it against a version of the interface that this wharf speaks; see wit/README.md")
             })?;
-        let inner =
-            Inner { info: placeholder(), digest: digest(bytes), source: source.clone(), pre, engine: engine.clone() };
+        let inner = Inner { info: placeholder(), digest, source: source.clone(), pre, engine: engine.clone() };
         let mut adapter = Adapter { inner: Arc::new(inner) };
         let describe = async { Instance::start(&adapter, None).await?.describe().await };
         let info = describe.await.map_err(|why| refuse(why.to_string()))?;

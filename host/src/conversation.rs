@@ -12,7 +12,7 @@ use crate::driver::{Action, Driver, Input, Reply};
 use crate::event::{Event, Exit};
 use crate::frame::{Framer, Frames, Framing, Item};
 use crate::info::{Binary, Level};
-use crate::instance::{Fault, Instance};
+use crate::instance::{Effects, Fault, Instance};
 use crate::journal::Journal;
 use crate::lift::Effect;
 use crate::recording::{Kind, RecordingReader};
@@ -21,6 +21,7 @@ use crate::services::Services;
 use crate::turn::{NextTurn, Turn};
 use std::collections::VecDeque;
 use std::path::Path;
+use std::time::Duration;
 
 /// How much of each stream's end is kept as evidence.
 const TAIL: usize = 16 << 10;
@@ -162,9 +163,9 @@ impl Conversation {
             actions.push(Action::Emit(event));
         }
         if let Some(instance) = &mut self.instance {
-            match instance.respond(&wit_reply(reply)).await {
-                Ok(effects) => self.take(effects, journal, &mut actions),
-                Err(fault) => self.give_up(&fault, journal, &mut actions),
+            let effects = instance.respond(&wit_reply(reply)).await;
+            if let Err(fault) = effects.and_then(|effects| self.take(effects, journal, &mut actions)) {
+                self.give_up(&fault, journal, &mut actions);
             }
         }
         actions
@@ -180,9 +181,8 @@ impl Conversation {
             for answer in instance.take_answers() {
                 journal.record_text(Kind::HostAnswer, &answer);
             }
-            match result {
-                Ok(effects) => self.take(effects, journal, &mut actions),
-                Err(fault) => self.give_up(&fault, journal, &mut actions),
+            if let Err(fault) = result.and_then(|effects| self.take(effects, journal, &mut actions)) {
+                self.give_up(&fault, journal, &mut actions);
             }
         }
         if self.driver.needs_parse_error()
@@ -212,26 +212,60 @@ impl Conversation {
     /// What is whole of a stream goes to the adapter.
     async fn parse(&mut self, origin: Origin, journal: &mut Journal, actions: &mut Vec<Action>) {
         while let Some(item) = self.framers[origin as usize].take() {
-            let Some(instance) = &mut self.instance else { continue };
-            match feed(instance, origin, item).await {
-                Ok(effects) => self.take(effects, journal, actions),
-                Err(fault) => self.recover(fault, journal, actions).await,
+            let Some(mut instance) = self.instance.take() else { continue };
+            let fed = self.feed(&mut instance, origin, item, journal, actions).await;
+            self.instance = Some(instance);
+            if let Err(fault) = fed {
+                self.recover(fault, journal, actions).await;
             }
         }
     }
 
+    /// One item goes to the adapter, and what it makes of it to the driver.
+    async fn feed(
+        &mut self,
+        instance: &mut Instance,
+        origin: Origin,
+        item: Item,
+        journal: &Journal,
+        actions: &mut Vec<Action>,
+    ) -> Result<(), Fault> {
+        let effects = match item {
+            Item::Batch(batch) => {
+                let data = match batch.data {
+                    Frames::Text(text) => types::Frames::Text(text),
+                    Frames::Bytes(bytes) => types::Frames::Bytes(bytes),
+                };
+                instance.parse_chunk(types::Chunk { origin: origin.wit(), offset: batch.offset, data }).await?
+            }
+            Item::Oversized { length, head, .. } => {
+                let event = Event::Oversized { origin: origin.name().to_owned(), length, head: head.clone() };
+                let reply = types::Reply::Oversized(types::Oversized { origin: origin.wit(), length, head });
+                let effects = instance.respond(&reply).await?;
+                self.take_one(Effect::Emit(Box::new(event)), journal.now(), actions);
+                effects
+            }
+            Item::Broken { head, .. } => {
+                self.take_one(Effect::Emit(Box::new(Event::Malformed { head })), journal.now(), actions);
+                return Ok(());
+            }
+        };
+        self.take(effects, journal, actions)
+    }
+
     /// Effects that were not carried out before go to the driver.
-    fn take(&mut self, mut effects: Vec<Effect>, journal: &Journal, actions: &mut Vec<Action>) {
-        let known = usize::try_from(self.skip).unwrap_or(usize::MAX).min(effects.len());
-        effects.drain(..known);
-        self.skip -= known as u64;
-        self.done += effects.len() as u64;
-        let more = self.driver.handle(Input::Effects(effects), journal.now());
-        if actions.is_empty() {
-            *actions = more;
-        } else {
-            actions.extend(more);
+    fn take(&mut self, effects: Effects, journal: &Journal, actions: &mut Vec<Action>) -> Result<(), Fault> {
+        let now = journal.now();
+        effects.try_each(|effect| self.take_one(effect, now, actions))
+    }
+
+    fn take_one(&mut self, effect: Effect<'_>, now: Duration, actions: &mut Vec<Action>) {
+        if self.skip > 0 {
+            self.skip -= 1;
+            return;
         }
+        self.done += 1;
+        self.driver.effect(effect, now, actions);
     }
 
     /// Say to the adapter what the driver wants said, until there is nothing more to say.
@@ -256,19 +290,12 @@ impl Conversation {
             let mut more = Vec::new();
             journal.record_text(Kind::Reply, &serde_json::json!(reply).to_string());
             if let Some(instance) = &mut self.instance {
-                match instance.respond(&wit_reply(&reply)).await {
-                    Ok(effects) => {
-                        self.take(effects, journal, &mut more);
-                        self.delivered(reply, journal, &mut more);
-                    }
-                    Err(fault) => {
-                        self.recover(fault, journal, &mut more).await;
-                        self.delivered(reply, journal, &mut more);
-                    }
+                let effects = instance.respond(&wit_reply(&reply)).await;
+                if let Err(fault) = effects.and_then(|effects| self.take(effects, journal, &mut more)) {
+                    self.recover(fault, journal, &mut more).await;
                 }
-            } else {
-                self.delivered(reply, journal, &mut more);
             }
+            self.delivered(reply, journal, &mut more);
             more.into_iter().rev().for_each(|action| pending.push_front(action));
         }
         settled
@@ -337,7 +364,7 @@ impl Conversation {
                 Kind::Reply => {
                     if let Ok(reply) = serde_json::from_slice::<Reply>(&record.payload) {
                         let effects = instance.respond(&wit_reply(&reply)).await?;
-                        self.take(effects, journal, actions);
+                        self.take(effects, journal, actions)?;
                     }
                     continue;
                 }
@@ -347,8 +374,7 @@ impl Conversation {
             for piece in pieces(&record.payload) {
                 framers[origin as usize].push(piece);
                 while let Some(item) = framers[origin as usize].take() {
-                    let effects = feed(&mut instance, origin, item).await?;
-                    self.take(effects, journal, actions);
+                    self.feed(&mut instance, origin, item, journal, actions).await?;
                 }
             }
         }
@@ -356,8 +382,7 @@ impl Conversation {
             for origin in [Origin::Stdout, Origin::Stderr] {
                 framers[origin as usize].finish();
                 while let Some(item) = framers[origin as usize].take() {
-                    let effects = feed(&mut instance, origin, item).await?;
-                    self.take(effects, journal, actions);
+                    self.feed(&mut instance, origin, item, journal, actions).await?;
                 }
             }
         }
@@ -379,27 +404,6 @@ pub(crate) fn pieces(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
 fn note_event(event: &Event, journal: &mut Journal) {
     let note = NoteRecord::Event(Box::new(event.clone()));
     journal.record_text(Kind::Note, &serde_json::json!(note).to_string());
-}
-
-/// One item goes to the adapter.
-async fn feed(instance: &mut Instance, origin: Origin, item: Item) -> Result<Vec<Effect>, Fault> {
-    match item {
-        Item::Batch(batch) => {
-            let data = match batch.data {
-                Frames::Text(text) => types::Frames::Text(text),
-                Frames::Bytes(bytes) => types::Frames::Bytes(bytes),
-            };
-            instance.parse_chunk(&types::Chunk { origin: origin.wit(), offset: batch.offset, data }).await
-        }
-        Item::Oversized { length, head, .. } => {
-            let event = Event::Oversized { origin: origin.name().to_owned(), length, head: head.clone() };
-            let mut effects = vec![Effect::Emit(event)];
-            let reply = types::Reply::Oversized(types::Oversized { origin: origin.wit(), length, head });
-            effects.extend(instance.respond(&reply).await?);
-            Ok(effects)
-        }
-        Item::Broken { head, .. } => Ok(vec![Effect::Emit(Event::Malformed { head })]),
-    }
 }
 
 fn wit_reply(reply: &Reply) -> types::Reply {

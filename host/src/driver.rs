@@ -6,6 +6,7 @@ use crate::ask::{Answer, AskRules, Decision};
 use crate::event::{Ask, Event, Exit, IgnoredWish, Outcome, Report, Usage};
 use crate::info::Level;
 use crate::lift::Effect;
+use crate::line::Lines;
 use crate::outcome::{Clock, Facts, Verdict, decide};
 use crate::summary::Summary;
 use crate::turn::Turn;
@@ -77,6 +78,8 @@ pub(crate) struct Driver {
     stdin_open: bool,
     /// Whether the process is kept for another turn.
     stays: bool,
+    /// Whether nobody wants the events but as lines.
+    lines_only: bool,
     stop: Stop,
     last_output: Duration,
     any_output: bool,
@@ -103,6 +106,7 @@ impl Driver {
             ends,
             stdin_open: true,
             stays: false,
+            lines_only: false,
             stop: Stop::Not,
             last_output: Duration::ZERO,
             any_output: false,
@@ -124,6 +128,11 @@ impl Driver {
         Driver { stays, ..self }
     }
 
+    /// The same, where nobody wants the events but as lines, or somebody does.
+    pub(crate) fn passing_lines(self, lines_only: bool) -> Driver {
+        Driver { lines_only, ..self }
+    }
+
     /// Take an input at a time; give what shall be done about it.
     pub(crate) fn handle(&mut self, input: Input, now: Duration) -> Vec<Action> {
         let mut actions = Vec::new();
@@ -137,12 +146,6 @@ impl Driver {
                 self.any_output = true;
             }
             Input::Stalled => self.last_output = now,
-            Input::Effects(effects) => {
-                actions.reserve(effects.len());
-                for effect in effects {
-                    self.effect(effect, now, &mut actions);
-                }
-            }
             Input::Answer(answer) => self.answer(answer, "caller", now, &mut actions),
             // Between two turns too: it would begin one that nobody keeps track of.
             Input::Message(_) if self.facts.declared.is_some() => actions.push(unheard("the turn is over")),
@@ -199,9 +202,18 @@ impl Driver {
         actions
     }
 
-    fn effect(&mut self, effect: Effect, now: Duration, actions: &mut Vec<Action>) {
+    /// The adapter wants something to happen.
+    pub(crate) fn effect(&mut self, effect: Effect<'_>, now: Duration, actions: &mut Vec<Action>) {
         match effect {
-            Effect::Emit(event) => self.event(event, now, actions),
+            Effect::Emit(event) => self.event(*event, now, actions),
+            Effect::Say(said) => {
+                self.summary.note_said(&said);
+                if self.lines_only {
+                    lines_at_the_end(actions).say(&said);
+                } else {
+                    actions.push(Action::Emit(said.into_event()));
+                }
+            }
             // What can reach nobody is not written, so that it counts neither as sent nor as a polite word.
             Effect::Write(bytes) if self.stdin_open => actions.push(Action::Write(bytes)),
             Effect::Write(_) => {}
@@ -424,6 +436,17 @@ impl Driver {
     /// Whether the outcome is still open to the adapter's reading of exit and stderr.
     pub(crate) fn needs_parse_error(&self) -> bool {
         self.facts.declared.is_none() && !self.facts.cancelled && self.facts.clock.is_none()
+    }
+}
+
+/// The lines that were written last, where nothing else has to happen behind them.
+fn lines_at_the_end(actions: &mut Vec<Action>) -> &mut Lines {
+    if !matches!(actions.last(), Some(Action::Pass(_))) {
+        actions.push(Action::Pass(Lines::default()));
+    }
+    match actions.last_mut() {
+        Some(Action::Pass(lines)) => lines,
+        _ => unreachable!("they were put there"),
     }
 }
 

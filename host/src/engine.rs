@@ -1,9 +1,11 @@
 //! The WebAssembly engine: one a process, with its cache of compiled code and the clock that interrupts guests.
 
+use crate::compiled::Compiled;
 use crate::error::{Error, Result};
 use std::path::Path;
 use std::time::Duration;
-use wasmtime::{Cache, CacheConfig, Config, OptLevel, ProfilingStrategy};
+use wasmtime::component::Component;
+use wasmtime::{Config, OptLevel, ProfilingStrategy};
 
 /// How often the clock ticks. A guest is looked at this often while it computes.
 pub(crate) const TICK: Duration = Duration::from_millis(10);
@@ -45,6 +47,7 @@ fn settings() -> Config {
 pub(crate) struct Engine {
     pub(crate) wasm: wasmtime::Engine,
     pub(crate) limits: Limits,
+    compiled: Option<Compiled>,
 }
 
 impl Engine {
@@ -54,14 +57,20 @@ impl Engine {
         if std::env::var_os(PROFILE).is_some_and(|value| value == "perfmap") {
             config.profiler(ProfilingStrategy::PerfMap);
         }
-        if let Some(folder) = cache {
-            let mut settings = CacheConfig::new();
-            settings.with_directory(folder);
-            let cache = Cache::new(settings)
-                .map_err(|why| Error::system(format!("opening the cache {}", folder.display()), why))?;
-            config.cache(Some(cache));
+        let engine = Engine::of(&config, limits)?;
+        Ok(Engine { compiled: cache.map(|folder| Compiled::new(folder.to_owned())), ..engine })
+    }
+
+    /// A component, compiled now or before, by its bytes and their digest.
+    pub(crate) fn component(&self, bytes: &[u8], digest: &str) -> wasmtime::Result<Component> {
+        if let Some(component) = self.compiled.as_ref().and_then(|compiled| compiled.find(&self.wasm, digest)) {
+            return Ok(component);
         }
-        Engine::of(&config, limits)
+        let component = Component::new(&self.wasm, bytes)?;
+        if let Some(compiled) = &self.compiled {
+            compiled.keep(&self.wasm, digest, &component);
+        }
+        Ok(component)
     }
 
     /// An engine that counts the operators which guests execute, as fuel.
@@ -83,6 +92,6 @@ impl Engine {
                 }
             })
             .map_err(|why| Error::system("starting the engine's clock", why))?;
-        Ok(Engine { wasm, limits })
+        Ok(Engine { wasm, limits, compiled: None })
     }
 }

@@ -307,7 +307,7 @@ impl Host {
         keeper.begin();
         let clocks = options.clocks.unwrap_or_else(|| self.clocks());
         let driver = Driver::new(clocks, options.rules, plan.ends, plan.ignored.clone(), before);
-        let driver = driver.with_stdin(plan.stdin_open).staying(options.stays);
+        let driver = driver.with_stdin(plan.stdin_open).staying(options.stays).passing_lines(options.lines_only);
         let opening = Opening {
             adapter: adapter.clone(),
             turn,

@@ -263,21 +263,22 @@ impl Instance {
         Ok(result.map_err(Failure::from))
     }
 
-    pub(crate) async fn parse_chunk(&mut self, chunk: &types::Chunk) -> Result<Vec<Effect>, Fault> {
-        let effects = call!(self, "parse-chunk", false, call_parse_chunk(chunk))?;
-        let text = if let types::Frames::Text(text) = &chunk.data { text.as_str() } else { "" };
-        lift("parse-chunk", effects, text)
+    /// Its effects' texts may stand in the chunk, which comes back with them.
+    pub(crate) async fn parse_chunk(&mut self, chunk: types::Chunk) -> Result<Effects, Fault> {
+        let list = call!(self, "parse-chunk", false, call_parse_chunk(&chunk))?;
+        let chunk = if let types::Frames::Text(text) = chunk.data { text } else { String::new() };
+        Ok(Effects { call: "parse-chunk", list, chunk })
     }
 
-    pub(crate) async fn respond(&mut self, reply: &types::Reply) -> Result<Vec<Effect>, Fault> {
-        let effects = call!(self, "respond", false, call_respond(reply))?;
-        lift("respond", effects, "")
+    pub(crate) async fn respond(&mut self, reply: &types::Reply) -> Result<Effects, Fault> {
+        let list = call!(self, "respond", false, call_respond(reply))?;
+        Ok(Effects { call: "respond", list, chunk: String::new() })
     }
 
-    pub(crate) async fn finish(&mut self, exit: Exit) -> Result<Vec<Effect>, Fault> {
+    pub(crate) async fn finish(&mut self, exit: Exit) -> Result<Effects, Fault> {
         let exit = types::ExitStatus { code: exit.code, signal: exit.signal };
-        let effects = call!(self, "finish", true, call_finish(exit))?;
-        lift("finish", effects, "")
+        let list = call!(self, "finish", true, call_finish(exit))?;
+        Ok(Effects { call: "finish", list, chunk: String::new() })
     }
 
     pub(crate) async fn parse_error(&mut self, evidence: &types::Evidence) -> Result<Option<Failure>, Fault> {
@@ -294,8 +295,22 @@ fn too_long(limit: Duration) -> wasmtime::Error {
     wasmtime::Error::msg(format!("it did not come to an end within {} seconds", limit.as_secs()))
 }
 
-fn lift(call: &'static str, effects: Vec<types::Effect>, chunk: &str) -> Result<Vec<Effect>, Fault> {
-    lift::effects(effects, chunk).map_err(|breach| Fault { call, why: breach.to_string(), stderr: String::new() })
+/// What a call gave, not looked at yet.
+pub(crate) struct Effects {
+    call: &'static str,
+    list: Vec<types::Effect>,
+    chunk: String,
+}
+
+impl Effects {
+    /// One after the other, each checked when it is its turn. Those before the first that breaks the interface count.
+    pub(crate) fn try_each(mut self, mut take: impl FnMut(Effect<'_>)) -> Result<(), Fault> {
+        let breach = |breach: lift::Breach| Fault { call: self.call, why: breach.to_string(), stderr: String::new() };
+        self.list.iter_mut().try_for_each(|effect| {
+            take(lift::effect(effect, &self.chunk).map_err(breach)?);
+            Ok(())
+        })
+    }
 }
 
 /// Why a call ended badly, in words that say which limit it was.

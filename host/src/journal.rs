@@ -2,7 +2,7 @@
 //! disk before anybody hears of it, so that a host that is killed has lost nothing that it had said.
 
 use crate::event::Event;
-use crate::line;
+use crate::line::Lines;
 use crate::recording::{Kind, RecordingWriter, Summary};
 use crate::redact::Secrets;
 use sha2::{Digest, Sha256};
@@ -135,28 +135,44 @@ impl Journal {
         if self.kept.is_none() && self.secrets.is_empty() {
             return None;
         }
-        let mut lines = line::lines(&*events);
-        if self.secrets.are_in(&lines) {
+        let mut lines: Lines = events.iter().collect();
+        if self.secrets.are_in(&lines.bytes) {
             for event in &mut *events {
                 *event = self.clean(event.clone());
             }
-            lines = line::lines(&*events);
+            lines = events.iter().collect();
         }
+        self.keep(&lines);
+        Some(lines.bytes)
+    }
+
+    /// The same, of events that are lines already.
+    pub(crate) fn lines(&mut self, mut lines: Lines) -> Vec<u8> {
+        if self.secrets.are_in(&lines.bytes) {
+            let read = |line: &[u8]| serde_json::from_slice(line).expect("it was written as an event");
+            let events = lines.bytes.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()).map(read);
+            let clean: Vec<Event> = events.map(|event| self.clean(event)).collect();
+            lines = clean.iter().collect();
+        }
+        self.keep(&lines);
+        lines.bytes
+    }
+
+    fn keep(&mut self, lines: &Lines) {
         if let Some(kept) = &mut self.kept
             && let Some(file) = &mut kept.events
         {
-            if let Err(why) = file.write_all(&lines) {
+            if let Err(why) = file.write_all(&lines.bytes) {
                 // A full disk may have taken a part.
                 let _ = file.set_len(kept.events_length);
                 kept.events = None;
                 self.trouble.get_or_insert(format!("the events beside {} are cut short: {why}", kept.path.display()));
             } else {
-                kept.events_length += lines.len() as u64;
-                self.events += events.len() as u64;
-                self.events_digest.update(&lines);
+                kept.events_length += lines.bytes.len() as u64;
+                self.events += lines.count;
+                self.events_digest.update(&lines.bytes);
             }
         }
-        Some(lines)
     }
 
     /// Why something could not be kept, once.

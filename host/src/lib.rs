@@ -39,6 +39,7 @@ mod adapter;
 mod ask;
 mod bindings;
 mod catalog;
+mod compiled;
 mod config;
 mod conversation;
 mod driver;
@@ -75,6 +76,7 @@ mod services;
 mod sessions;
 mod stdin;
 mod summary;
+mod text;
 mod turn;
 mod usage;
 

@@ -1,4 +1,4 @@
-//! From the interface's effects to the library's own, with every text cut out of the chunk it stands in.
+//! From the interface's effects to the library's own, with every text found in the chunk it stands in.
 //!
 //! An adapter is not trusted: a span may lie outside of the chunk or inside of a character, JSON may not parse. Each of
 //! these is an error of the adapter, never a panic of ours.
@@ -9,12 +9,15 @@ use crate::event::{
     ToolStatus, Usage, UsageFigures, UsageScope,
 };
 use crate::info::json;
+use crate::text::{Quoted, Text};
 
 /// What an adapter wants to happen.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Effect {
-    /// Say something to the orchestrator.
-    Emit(Event),
+pub(crate) enum Effect<'c> {
+    /// Say something to the orchestrator. Boxed, because it is large and seldom: what comes by the thousand is moved.
+    Emit(Box<Event>),
+    /// The same, of the events that come by the thousand.
+    Say(Said<'c>),
     /// Write to the agent's stdin.
     Write(Vec<u8>),
     /// Close the agent's stdin.
@@ -28,43 +31,97 @@ pub(crate) enum Effect {
     },
 }
 
+/// An event whose text may still stand in the chunk.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Said<'c> {
+    /// A piece of text, or a whole one.
+    Part(Part<'c>),
+    /// A tool call: all but its output, and that.
+    Tool(Box<ToolCall>, Option<Text<'c>>),
+}
+
+/// A piece of text, or a whole one.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Part<'c> {
+    pub(crate) kind: PartKind,
+    pub(crate) id: String,
+    pub(crate) parent: Option<String>,
+    pub(crate) text: Text<'c>,
+}
+
+/// Which event a part is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum PartKind {
+    TextDelta,
+    Message,
+    ThinkingDelta,
+    Thinking,
+    ToolOutput,
+}
+
+impl Said<'_> {
+    /// As an event of its own.
+    pub(crate) fn into_event(self) -> Event {
+        let part = match self {
+            Said::Tool(call, output) => {
+                return Event::Tool(ToolCall { output: output.map(Text::into_string), ..*call });
+            }
+            Said::Part(part) => part,
+        };
+        let kind = match part.kind {
+            PartKind::TextDelta => Event::TextDelta,
+            PartKind::Message => Event::Message,
+            PartKind::ThinkingDelta => Event::ThinkingDelta,
+            PartKind::Thinking => Event::Thinking,
+            PartKind::ToolOutput => Event::ToolOutput,
+        };
+        kind(TextPart { id: part.id, parent: part.parent, text: part.text.into_string() })
+    }
+}
+
 /// An adapter gave something that the interface does not allow.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the adapter broke the interface: {0}")]
 pub(crate) struct Breach(String);
 
-/// Effects with their texts cut out of `chunk`.
-pub(crate) fn effects(effects: Vec<types::Effect>, chunk: &str) -> Result<Vec<Effect>, Breach> {
-    effects.into_iter().map(|effect| lift_effect(effect, chunk)).collect()
-}
-
-fn lift_effect(effect: types::Effect, chunk: &str) -> Result<Effect, Breach> {
+/// An effect, its texts found in `chunk`. What is in it is taken out.
+pub(crate) fn effect<'c>(effect: &mut types::Effect, chunk: &'c str) -> Result<Effect<'c>, Breach> {
     Ok(match effect {
-        types::Effect::Emit(event) => Effect::Emit(lift_event(event, chunk)?),
-        types::Effect::Write(bytes) => Effect::Write(bytes),
+        types::Effect::Emit(event) => return lift_event(event, chunk),
+        types::Effect::Write(bytes) => Effect::Write(std::mem::take(bytes)),
         types::Effect::CloseStdin => Effect::CloseStdin,
         types::Effect::SetTimer(timer) => Effect::SetTimer { number: timer.number, milliseconds: timer.milliseconds },
     })
 }
 
-fn lift_event(event: types::Event, chunk: &str) -> Result<Event, Breach> {
-    let part = |part: types::TextPart| -> Result<TextPart, Breach> {
-        Ok(TextPart { id: part.id, parent: part.parent, text: lift_text(part.text, chunk)? })
+fn lift_event<'c>(event: &mut types::Event, chunk: &'c str) -> Result<Effect<'c>, Breach> {
+    let (kind, part) = match event {
+        types::Event::TextDelta(delta) => (PartKind::TextDelta, delta),
+        types::Event::Message(message) => (PartKind::Message, message),
+        types::Event::ThinkingDelta(delta) => (PartKind::ThinkingDelta, delta),
+        types::Event::Thinking(thinking) => (PartKind::Thinking, thinking),
+        types::Event::ToolOutput(output) => (PartKind::ToolOutput, output),
+        _ => return lift_seldom(std::mem::replace(event, types::Event::Discard(String::new())), chunk),
     };
-    Ok(match event {
+    let text = lift_text(&mut part.text, chunk)?;
+    Ok(Effect::Say(Said::Part(Part { kind, id: std::mem::take(&mut part.id), parent: part.parent.take(), text })))
+}
+
+fn lift_seldom(event: types::Event, chunk: &str) -> Result<Effect<'_>, Breach> {
+    Ok(Effect::Emit(Box::new(match event {
+        types::Event::Tool(call) => return lift_tool(call, chunk),
+        types::Event::TextDelta(_)
+        | types::Event::Message(_)
+        | types::Event::ThinkingDelta(_)
+        | types::Event::Thinking(_)
+        | types::Event::ToolOutput(_) => unreachable!("parts are lifted apart"),
         types::Event::Session(session) => Event::Session(SessionInfo {
             id: session.id,
             resumed: session.resumed,
             model: session.model,
             runtime_version: session.runtime_version,
         }),
-        types::Event::TextDelta(delta) => Event::TextDelta(part(delta)?),
-        types::Event::Message(message) => Event::Message(part(message)?),
-        types::Event::ThinkingDelta(delta) => Event::ThinkingDelta(part(delta)?),
-        types::Event::Thinking(thinking) => Event::Thinking(part(thinking)?),
         types::Event::Discard(id) => Event::Discard { id },
-        types::Event::Tool(call) => Event::Tool(lift_tool(call, chunk)?),
-        types::Event::ToolOutput(output) => Event::ToolOutput(part(output)?),
         types::Event::Plan(plan) => Event::Plan { plan: json(plan) },
         types::Event::FileChange(change) => Event::FileChange(lift_change(change)),
         types::Event::Usage(usage) => Event::Usage(lift_usage(usage)),
@@ -78,22 +135,25 @@ fn lift_event(event: types::Event, chunk: &str) -> Result<Event, Breach> {
         types::Event::Notice(notice) => Event::Notice { level: notice.level.into(), text: notice.text },
         types::Event::Retrying(failure) => Event::Retrying(failure.into()),
         types::Event::TurnEnd(end) => {
-            let answer = end.answer.map(|text| lift_text(text, chunk)).transpose()?;
+            let answer = end.answer.map(|mut text| lift_text(&mut text, chunk)).transpose()?.map(Text::into_string);
             let (outcome, detail, error) = lift_outcome(end.outcome);
             Event::TurnEnd { outcome, detail, error, answer, structured_output: end.structured_output.map(json) }
         }
         types::Event::Unknown(native) => Event::Unknown { native },
         types::Event::Malformed(head) => Event::Malformed { head },
         types::Event::Other((name, payload)) => Event::Other { name, payload: json(payload) },
-    })
+    })))
 }
 
-fn lift_text(text: types::Text, chunk: &str) -> Result<String, Breach> {
-    match text {
-        types::Text::Inline(text) => Ok(text),
-        types::Text::Verbatim(span) => cut(span, chunk).map(str::to_owned),
-        types::Text::Quoted(span) => unquote(cut(span, chunk)?),
-    }
+fn lift_text<'c>(text: &mut types::Text, chunk: &'c str) -> Result<Text<'c>, Breach> {
+    Ok(match text {
+        types::Text::Inline(text) => Text::Plain(std::mem::take(text).into()),
+        types::Text::Verbatim(span) => Text::Plain(cut(*span, chunk)?.into()),
+        types::Text::Quoted(span) => {
+            let quoted = Quoted::new(cut(*span, chunk)?);
+            Text::Quoted(quoted.ok_or_else(|| Breach("a quoted text has a quote in it".to_owned()))?)
+        }
+    })
 }
 
 fn cut(span: types::Span, chunk: &str) -> Result<&str, Breach> {
@@ -104,74 +164,10 @@ fn cut(span: types::Span, chunk: &str) -> Result<&str, Breach> {
     })
 }
 
-/// The inside of a JSON string, unescaped. Most have no escape and are copied once.
-fn unquote(inside: &str) -> Result<String, Breach> {
-    let bytes = inside.as_bytes();
-    let Some(first) = memchr::memchr2(b'\\', b'"', bytes) else { return Ok(inside.to_owned()) };
-    let mut text = String::with_capacity(inside.len());
-    let mut rest = inside;
-    let mut at = first;
-    loop {
-        if rest.as_bytes()[at] == b'"' {
-            return Err(Breach("a quoted text has a quote in it".to_owned()));
-        }
-        text.push_str(&rest[..at]);
-        rest = unescape(&rest[at + 1..], &mut text);
-        match memchr::memchr2(b'\\', b'"', rest.as_bytes()) {
-            Some(next) => at = next,
-            None => break,
-        }
-    }
-    text.push_str(rest);
-    Ok(text)
-}
-
-/// One escape, whose backslash has been taken; gives what follows it. What JSON does not know becomes U+FFFD, as in the
-/// SDK: an agent's slip is no fault of its adapter's.
-fn unescape<'a>(rest: &'a str, text: &mut String) -> &'a str {
-    let mut characters = rest.chars();
-    let character = match characters.next() {
-        Some('n') => '\n',
-        Some('t') => '\t',
-        Some('r') => '\r',
-        Some('b') => '\u{8}',
-        Some('f') => '\u{c}',
-        Some(itself @ ('"' | '\\' | '/')) => itself,
-        Some('u') => return unescape_unicode(characters.as_str(), text),
-        Some(_) => char::REPLACEMENT_CHARACTER,
-        None => return "",
-    };
-    text.push(character);
-    characters.as_str()
-}
-
-/// `\uXXXX`, or two of them that make one character. A lone surrogate is no character, nor is one without four digits.
-fn unescape_unicode<'a>(rest: &'a str, text: &mut String) -> &'a str {
-    let Some(high) = hex4(rest) else {
-        text.push(char::REPLACEMENT_CHARACTER);
-        return rest;
-    };
-    let behind = &rest[4..];
-    if (0xD800..0xDC00).contains(&high)
-        && let Some(low) = behind.strip_prefix("\\u").and_then(hex4)
-        && (0xDC00..0xE000).contains(&low)
-    {
-        let code = 0x10000 + ((high - 0xD800) << 10) + (low - 0xDC00);
-        text.push(char::from_u32(code).unwrap_or(char::REPLACEMENT_CHARACTER));
-        return &behind[6..];
-    }
-    text.push(char::from_u32(high).unwrap_or(char::REPLACEMENT_CHARACTER));
-    behind
-}
-
-fn hex4(text: &str) -> Option<u32> {
-    let digits = text.get(..4).filter(|digits| digits.bytes().all(|byte| byte.is_ascii_hexdigit()))?;
-    u32::from_str_radix(digits, 16).ok()
-}
-
-fn lift_tool(call: types::ToolCall, chunk: &str) -> Result<ToolCall, Breach> {
-    let input = call.input.map(|text| lift_text(text, chunk)).transpose()?;
-    Ok(ToolCall {
+fn lift_tool(call: types::ToolCall, chunk: &str) -> Result<Effect<'_>, Breach> {
+    let input = call.input.map(|mut text| lift_text(&mut text, chunk)).transpose()?;
+    let output = call.output.map(|mut text| lift_text(&mut text, chunk)).transpose()?;
+    let call = ToolCall {
         id: call.id,
         parent: call.parent,
         name: call.name,
@@ -184,10 +180,11 @@ fn lift_tool(call: types::ToolCall, chunk: &str) -> Result<ToolCall, Breach> {
             types::ToolStatus::Denied => ToolStatus::Denied,
             types::ToolStatus::Cancelled => ToolStatus::Cancelled,
         },
-        input: input.map(json),
-        output: call.output.map(|text| lift_text(text, chunk)).transpose()?,
+        input: input.map(|text| json(text.into_string())),
+        output: None,
         exit_code: call.exit_code,
-    })
+    };
+    Ok(Effect::Say(Said::Tool(Box::new(call), output)))
 }
 
 fn lift_change(change: types::FileChange) -> FileChange {
@@ -303,10 +300,9 @@ impl From<types::Failure> for Failure {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use proptest::prelude::*;
 
     fn quoted(chunk: &str, start: u32, length: u32) -> Result<String, Breach> {
-        lift_text(types::Text::Quoted(types::Span { start, length }), chunk)
+        lift_text(&mut types::Text::Quoted(types::Span { start, length }), chunk).map(Text::into_string)
     }
 
     #[test]
@@ -317,27 +313,5 @@ mod tests {
         assert!(quoted(chunk, 6, 99).is_err(), "beyond the end");
         assert!(quoted(chunk, u32::MAX, u32::MAX).is_err(), "an overflow");
         assert!(quoted(chunk, 5, 3).is_err(), "a quote");
-    }
-
-    #[test]
-    fn escapes_that_json_does_not_know_are_replaced() {
-        for (inside, text) in [
-            (r"C:\qux", "C:\u{FFFD}ux"),
-            (r"\u12", "\u{FFFD}12"),
-            ("a\\", "a"),
-            (r"\u00g0", "\u{FFFD}00g0"),
-            ("\\é", "\u{FFFD}"),
-            (r"\ud83d\ude00 \ud83d x", "\u{1F600} \u{FFFD} x"),
-        ] {
-            assert_eq!(unquote(inside).as_deref(), Ok(text), "{inside}");
-        }
-    }
-
-    proptest! {
-        #[test]
-        fn unquoting_is_what_serde_json_does(text in "\\PC*|[\\x00-\\x7f]*") {
-            let json = serde_json::to_string(&text).expect("a string");
-            prop_assert_eq!(unquote(&json[1..json.len() - 1]).expect("valid"), text);
-        }
     }
 }

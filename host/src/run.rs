@@ -10,7 +10,7 @@ use crate::error::{Error, Result};
 use crate::event::{Event, Exit, Report};
 use crate::info::Level;
 use crate::journal::Journal;
-use crate::line;
+use crate::line::Lines;
 use crate::recording::Kind;
 use crate::redact::Redactor;
 use crate::stdin::Stdin;
@@ -75,7 +75,7 @@ impl Batch {
     /// The events as lines of JSON, as `wharf run --json` prints them. Where the run is recorded they were written
     /// down before, and cost nothing more.
     pub fn into_json_lines(self) -> Vec<u8> {
-        self.lines.unwrap_or_else(|| line::lines(&self.events))
+        self.lines.unwrap_or_else(|| self.events.iter().collect::<Lines>().bytes)
     }
 }
 
@@ -440,7 +440,7 @@ impl Loop {
     fn carry_out(&mut self, actions: Vec<Action>, stdin: &mut Stdin, outbox: &mut VecDeque<Batch>) {
         let mut perform = |action| {
             match action {
-                Action::Emit(event) => return Some(event),
+                Action::Emit(_) | Action::Pass(_) => return Some(action),
                 // What can reach nobody was never sent, and is not recorded as if it had been.
                 Action::Write(bytes) if stdin.is_open() => {
                     self.journal.record_bytes(Kind::Stdin, &bytes);
@@ -454,16 +454,27 @@ impl Loop {
             }
             None
         };
-        let mut events: Vec<Event> = actions.into_iter().filter_map(&mut perform).collect();
-        if events.is_empty() {
+        let said: Vec<Action> = actions.into_iter().filter_map(&mut perform).collect();
+        if said.is_empty() {
             return;
         }
-        let mut lines = self.journal.events(&mut events);
-        if self.lines_only {
-            lines = lines.or_else(|| Some(line::lines(&events)));
-            events = vec![];
-        }
-        outbox.push_back(Batch { events, lines });
+        let batch = if self.lines_only {
+            let mut lines = Lines::default();
+            for action in said {
+                match action {
+                    Action::Pass(passed) => lines.append(passed),
+                    Action::Emit(event) => lines.push(&event),
+                    _ => {}
+                }
+            }
+            Batch { events: vec![], lines: Some(self.journal.lines(lines)) }
+        } else {
+            let event = |action| if let Action::Emit(event) = action { Some(event) } else { None };
+            let mut events: Vec<Event> = said.into_iter().filter_map(event).collect();
+            let lines = self.journal.events(&mut events);
+            Batch { events, lines }
+        };
+        outbox.push_back(batch);
     }
 }
 

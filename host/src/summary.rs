@@ -1,8 +1,9 @@
 //! What a turn came to: the report's raw material, gathered from the events as they pass.
 
 use crate::event::{
-    Drift, Event, Exit, FileChange, IgnoredWish, Outcome, Report, ReportSession, ReportTool, TextPart, ToolCall, Usage,
+    Drift, Event, Exit, FileChange, IgnoredWish, Outcome, Report, ReportSession, ReportTool, ToolCall, Usage,
 };
+use crate::lift::{Part, PartKind, Said};
 use crate::outcome::Verdict;
 use crate::usage::Ledger;
 use serde_json::Value;
@@ -79,17 +80,9 @@ impl Summary {
                 }
                 self.model = session.model.clone().or(self.model.take());
             }
-            Event::TextDelta(part) if part.parent.is_none() => self.delta(part),
-            Event::Message(part) if part.parent.is_none() => {
-                if !part.text.is_empty() {
-                    self.message = Some(part.text.clone());
-                }
-                self.deltas = None;
-            }
             Event::Discard { id } => {
                 self.deltas.take_if(|(current, ..)| current == id);
             }
-            Event::Tool(call) => self.tool(call),
             Event::FileChange(change) => {
                 self.files.retain(|known| known.path != change.path);
                 self.files.push(change.clone());
@@ -109,17 +102,38 @@ impl Summary {
         }
     }
 
-    fn delta(&mut self, part: &TextPart) {
+    /// The same, of the events that come by the thousand.
+    pub(crate) fn note_said(&mut self, said: &Said<'_>) {
+        match said {
+            Said::Tool(call, _) => self.tool(call),
+            Said::Part(Part { parent: Some(_), .. }) => {}
+            Said::Part(part) => match part.kind {
+                PartKind::TextDelta => self.delta(part),
+                PartKind::Message => {
+                    if !part.text.is_empty() {
+                        self.message = Some(part.text.clone().into_string());
+                    }
+                    self.deltas = None;
+                }
+                PartKind::ThinkingDelta | PartKind::Thinking | PartKind::ToolOutput => {}
+            },
+        }
+    }
+
+    fn delta(&mut self, part: &Part<'_>) {
         match &mut self.deltas {
             Some((id, text, full)) if *id == part.id => {
                 // Up to the first piece that is too much: a later one would stand where it does not belong.
-                if text.len() + part.text.len() <= KEPT_TEXT && !*full {
-                    text.push_str(&part.text);
-                } else {
+                let before = text.len();
+                if !*full {
+                    part.text.push_to(text);
+                }
+                if text.len() > KEPT_TEXT {
+                    text.truncate(before);
                     *full = true;
                 }
             }
-            deltas => *deltas = Some((part.id.clone(), part.text.clone(), false)),
+            deltas => *deltas = Some((part.id.clone(), part.text.clone().into_string(), false)),
         }
     }
 
@@ -190,109 +204,101 @@ impl Summary {
 mod tests {
     use super::*;
     use crate::event::ToolStatus;
+    use crate::text::Text;
 
-    fn part(id: &str, parent: Option<&str>, text: &str) -> TextPart {
-        TextPart { id: id.into(), parent: parent.map(Into::into), text: text.into() }
+    fn part(kind: PartKind, id: &str, parent: Option<&str>, text: &str) -> Said<'static> {
+        let text = Text::Plain(text.to_owned().into());
+        Said::Part(Part { kind, id: id.into(), parent: parent.map(Into::into), text })
     }
 
-    fn report(events: &[Event]) -> Report {
+    fn message(id: &str, parent: Option<&str>, text: &str) -> Said<'static> {
+        part(PartKind::Message, id, parent, text)
+    }
+
+    fn delta(id: &str, parent: Option<&str>, text: &str) -> Said<'static> {
+        part(PartKind::TextDelta, id, parent, text)
+    }
+
+    fn call(id: &str, status: ToolStatus, name: Option<&str>) -> Said<'static> {
+        let name = name.map(Into::into);
+        let call = ToolCall {
+            id: id.into(),
+            parent: None,
+            name,
+            title: None,
+            status,
+            input: None,
+            output: None,
+            exit_code: None,
+        };
+        Said::Tool(Box::new(call), None)
+    }
+
+    fn report(said: &[Said<'_>]) -> Report {
         let mut summary = Summary::new(vec![], Usage::default());
-        for event in events {
-            summary.note(event);
-        }
+        said.iter().for_each(|said| summary.note_said(said));
+        ended(&summary)
+    }
+
+    fn ended(summary: &Summary) -> Report {
         summary.report(Verdict { outcome: Outcome::Completed, detail: None, error: None }, None)
     }
 
     #[test]
     fn the_answer_is_the_last_message_of_the_agent_itself() {
         let events = [
-            Event::Message(part("1", None, "first")),
-            Event::Message(part("2", None, "last")),
-            Event::Message(part("3", None, "")),
-            Event::Message(part("4", Some("t"), "a sub-agent's")),
-            Event::TextDelta(part("5", Some("t"), "a sub-agent's")),
+            message("1", None, "first"),
+            message("2", None, "last"),
+            message("3", None, ""),
+            message("4", Some("t"), "a sub-agent's"),
+            delta("5", Some("t"), "a sub-agent's"),
         ];
         assert_eq!(report(&events).answer.as_deref(), Some("last"));
     }
 
     #[test]
     fn deltas_count_where_there_is_no_message_and_discarded_ones_never() {
-        let deltas = [Event::TextDelta(part("1", None, "a")), Event::TextDelta(part("1", None, "b"))];
+        let deltas = [delta("1", None, "a"), delta("1", None, "b")];
         assert_eq!(report(&deltas).answer.as_deref(), Some("ab"));
-        let retried = [
-            Event::TextDelta(part("1", None, "a")),
-            Event::Discard { id: "1".into() },
-            Event::TextDelta(part("2", None, "b")),
-        ];
-        assert_eq!(report(&retried).answer.as_deref(), Some("b"));
+        let mut retried = Summary::new(vec![], Usage::default());
+        retried.note_said(&delta("1", None, "a"));
+        retried.note(&Event::Discard { id: "1".into() });
+        retried.note_said(&delta("2", None, "b"));
+        assert_eq!(ended(&retried).answer.as_deref(), Some("b"));
     }
 
     #[test]
     fn another_turn_has_an_answer_of_its_own_and_adds_to_what_was_done() {
         let mut summary = Summary::new(vec![], Usage::default());
-        let running = ToolCall {
-            id: "t".into(),
-            parent: None,
-            name: None,
-            title: None,
-            status: ToolStatus::Running,
-            input: None,
-            output: None,
-            exit_code: None,
-        };
-        summary.note(&Event::Message(part("1", None, "first")));
-        summary.note(&Event::Tool(running.clone()));
+        summary.note_said(&message("1", None, "first"));
+        summary.note_said(&call("t", ToolStatus::Running, None));
         assert!(summary.any_tool_running());
         summary.next_turn();
         assert!(!summary.any_tool_running(), "it is of the turn before");
-        summary.note(&Event::Tool(ToolCall { id: "u".into(), ..running }));
+        summary.note_said(&call("u", ToolStatus::Running, None));
         assert!(summary.any_tool_running());
-        let report = summary.report(Verdict { outcome: Outcome::Completed, detail: None, error: None }, None);
+        let report = ended(&summary);
         assert_eq!((report.answer, report.tools.len()), (None, 2));
     }
 
     #[test]
     fn tools_are_upserts() {
-        let call = |status, name: Option<&str>| {
-            Event::Tool(ToolCall {
-                id: "t".into(),
-                parent: None,
-                name: name.map(Into::into),
-                title: None,
-                status,
-                input: None,
-                output: None,
-                exit_code: None,
-            })
-        };
-        let tools = report(&[call(ToolStatus::Running, Some("Bash")), call(ToolStatus::Failed, None)]).tools;
+        let tools = report(&[call("t", ToolStatus::Running, Some("Bash")), call("t", ToolStatus::Failed, None)]).tools;
         assert_eq!(tools.len(), 1);
         assert_eq!((tools[0].name.as_deref(), tools[0].status), (Some("Bash"), ToolStatus::Failed));
     }
 
     #[test]
     fn an_id_that_comes_again_in_a_later_turn_is_another_call() {
-        let call = |status| {
-            Event::Tool(ToolCall {
-                id: "t".into(),
-                parent: None,
-                name: None,
-                title: None,
-                status,
-                input: None,
-                output: None,
-                exit_code: None,
-            })
-        };
         let mut summary = Summary::new(vec![], Usage::default());
-        summary.note(&call(ToolStatus::Running));
+        summary.note_said(&call("t", ToolStatus::Running, None));
         summary.next_turn();
         assert!(!summary.any_tool_running(), "what was left of an earlier turn holds nothing");
-        summary.note(&call(ToolStatus::Succeeded));
+        summary.note_said(&call("t", ToolStatus::Succeeded, None));
         assert_eq!(summary.tools.len(), 1, "the late end of the first");
-        summary.note(&call(ToolStatus::Running));
+        summary.note_said(&call("t", ToolStatus::Running, None));
         assert!(summary.any_tool_running());
-        summary.note(&call(ToolStatus::Failed));
+        summary.note_said(&call("t", ToolStatus::Failed, None));
         assert!(!summary.any_tool_running());
         let statuses: Vec<_> = summary.tools.iter().map(|tool| tool.status).collect();
         assert_eq!(statuses, [ToolStatus::Succeeded, ToolStatus::Failed]);
@@ -301,7 +307,7 @@ mod tests {
     #[test]
     fn nothing_is_kept_of_a_message_behind_what_was_too_much() {
         let long = "a".repeat(KEPT_TEXT);
-        let deltas = ["begin ", &long, "end"].map(|text| Event::TextDelta(part("1", None, text)));
+        let deltas = ["begin ", &long, "end"].map(|text| delta("1", None, text));
         assert_eq!(report(&deltas).answer.as_deref(), Some("begin "));
     }
 }

@@ -1,0 +1,161 @@
+//! Compiled code on disk, so that an adapter is compiled once and not at every start.
+//!
+//! A file is found by the content of its component and by the engine that compiled it, and is whole or not there. It
+//! is kept as the engine uses it: what is spared in space by compressing it costs four milliseconds at every start.
+//!
+//! Whoever can write to this folder can make wharf run anything, as whoever can write to the user's programs can. So it
+//! is the user's alone; and because a disk may err, what is read is compared with its digest before it is used.
+
+use sha2::{Digest as _, Sha256};
+use std::fs::{self, DirBuilder, File};
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+use wasmtime::Engine;
+use wasmtime::component::Component;
+
+/// How many files are kept: whoever writes an adapter compiles it again and again.
+const KEPT: usize = 32;
+
+/// The length of a SHA-256, which stands before the code.
+const DIGEST: usize = 32;
+
+/// A folder of compiled components.
+#[derive(Debug, Clone)]
+pub(crate) struct Compiled {
+    folder: PathBuf,
+}
+
+impl Compiled {
+    pub(crate) fn new(folder: PathBuf) -> Compiled {
+        Compiled { folder }
+    }
+
+    /// The component with this digest, where it was compiled before by an engine like this one.
+    pub(crate) fn find(&self, engine: &Engine, digest: &str) -> Option<Component> {
+        let bytes = fs::read(self.file(engine, digest)).ok()?;
+        let (expected, code) = bytes.split_at_checked(DIGEST)?;
+        if Sha256::digest(code).as_slice() != expected {
+            return None;
+        }
+        // SAFETY: the code must be what an engine made, and unchanged since. It stands in a folder of the user's own,
+        // written by `keep` from what the engine gave, and has the digest that it was written with. Code of an engine
+        // with another version or other settings is refused by wasmtime itself.
+        #[expect(unsafe_code, reason = "compiled code cannot be checked, only trusted")]
+        let component = unsafe { Component::deserialize(engine, code) };
+        component.ok()
+    }
+
+    /// Keep a component for the next start. That it could not be kept costs only time.
+    pub(crate) fn keep(&self, engine: &Engine, digest: &str, component: &Component) {
+        let Ok(code) = component.serialize() else { return };
+        if self.write(&self.file(engine, digest), &code).is_ok() {
+            self.prune();
+        }
+    }
+
+    fn file(&self, engine: &Engine, digest: &str) -> PathBuf {
+        let mut hasher = DefaultHasher::new();
+        engine.precompile_compatibility_hash().hash(&mut hasher);
+        self.folder.join(format!("{digest}-{:016x}", hasher.finish()))
+    }
+
+    /// Beside its place first, so that nobody ever reads half of it.
+    fn write(&self, path: &Path, code: &[u8]) -> io::Result<()> {
+        let mut folder = DirBuilder::new();
+        #[cfg(unix)]
+        std::os::unix::fs::DirBuilderExt::mode(&mut folder, 0o700);
+        folder.recursive(true).create(&self.folder)?;
+        let mut file = tempfile::NamedTempFile::new_in(&self.folder)?;
+        file.write_all(&Sha256::digest(code))?;
+        file.write_all(code)?;
+        file.persist(path)?;
+        Ok(())
+    }
+
+    /// Only the latest stay.
+    fn prune(&self) {
+        let made = |file: &File| file.metadata()?.modified();
+        let files = fs::read_dir(&self.folder).into_iter().flatten().flatten().map(|entry| entry.path());
+        let mut files: Vec<(SystemTime, PathBuf)> =
+            files.filter_map(|path| Some((File::open(&path).and_then(|file| made(&file)).ok()?, path))).collect();
+        files.sort();
+        for (_, path) in files.iter().rev().skip(KEPT) {
+            let _ = fs::remove_file(path);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn engine() -> Engine {
+        Engine::default()
+    }
+
+    fn compile(engine: &Engine) -> Component {
+        Component::new(engine, wat::parse_str("(component)").expect("text")).expect("it is the smallest one")
+    }
+
+    fn files(folder: &Path) -> Vec<PathBuf> {
+        fs::read_dir(folder).expect("there").map(|entry| entry.expect("an entry").path()).collect()
+    }
+
+    #[test]
+    fn what_was_kept_is_found_by_its_content_and_engine() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let compiled = Compiled::new(folder.path().join("compiled"));
+        let engine = engine();
+        assert!(compiled.find(&engine, "a").is_none(), "nothing is there yet");
+        compiled.keep(&engine, "a", &compile(&engine));
+        assert!(compiled.find(&engine, "a").is_some());
+        assert!(compiled.find(&engine, "b").is_none(), "another component");
+        let other = Engine::new(wasmtime::Config::new().epoch_interruption(true)).expect("an engine");
+        assert!(compiled.find(&other, "a").is_none(), "another engine");
+    }
+
+    #[test]
+    fn what_was_damaged_is_not_used() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let compiled = Compiled::new(folder.path().to_owned());
+        let engine = engine();
+        compiled.keep(&engine, "a", &compile(&engine));
+        let [path] = &files(folder.path())[..] else { panic!("one file") };
+        let whole = fs::read(path).expect("there");
+        for at in [0, DIGEST, whole.len() / 2, whole.len() - 1] {
+            let mut damaged = whole.clone();
+            damaged[at] ^= 1;
+            fs::write(path, &damaged).expect("written");
+            assert!(compiled.find(&engine, "a").is_none(), "a bit at {at}");
+            fs::write(path, &whole[..at]).expect("written");
+            assert!(compiled.find(&engine, "a").is_none(), "cut at {at}");
+        }
+        fs::write(path, &whole).expect("written");
+        assert!(compiled.find(&engine, "a").is_some());
+    }
+
+    #[test]
+    fn a_folder_that_cannot_be_written_costs_only_time() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let file = folder.path().join("file");
+        fs::write(&file, "").expect("written");
+        let compiled = Compiled::new(file.join("below"));
+        compiled.keep(&engine(), "a", &compile(&engine()));
+        assert!(compiled.find(&engine(), "a").is_none());
+    }
+
+    #[test]
+    fn only_the_latest_are_kept() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let compiled = Compiled::new(folder.path().to_owned());
+        let engine = engine();
+        let component = compile(&engine);
+        for number in 0..KEPT + 3 {
+            compiled.keep(&engine, &number.to_string(), &component);
+        }
+        assert_eq!(files(folder.path()).len(), KEPT);
+        assert!(compiled.find(&engine, &(KEPT + 2).to_string()).is_some(), "the last one");
+    }
+}
