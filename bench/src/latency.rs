@@ -42,6 +42,7 @@ pub(crate) fn run(stage: &Stage, found: &Interpreters, lines: usize, rounds: usi
     let agent = agent(stage, lines + WARM)?;
     let mut ways: Vec<(&str, Command)> = vec![
         (BARE, stage.command(&agent.program)),
+        (crate::pipeline::COPY, copying(stage, &agent)?),
         (crate::pipeline::UNRECORDED, stage.wharf_run(&agent, false)),
         (crate::pipeline::WHARF, stage.wharf_run(&agent, true)),
     ];
@@ -68,6 +69,13 @@ pub(crate) fn run(stage: &Stage, found: &Interpreters, lines: usize, rounds: usi
         p99: percentile(taken, 99.0),
     });
     Ok(told.collect())
+}
+
+/// What any program between an agent and its reader costs, whatever it does.
+fn copying(stage: &Stage, agent: &Agent) -> Result<Command> {
+    let mut command = stage.ourselves(&["copy"])?;
+    command.arg(&agent.program);
+    Ok(command)
 }
 
 /// An agent that writes deltas with the time in them.

@@ -1,5 +1,5 @@
 //! What live runs take in a process that holds the library: each has an agent that wrote 64 KiB of the mixed corpus, all
-//! of which became events, and now waits.
+//! of which became events that were read, and now waits.
 //!
 //! Resident memory, descriptors and threads of that process; the agents' own memory is not ours.
 
@@ -61,17 +61,17 @@ pub(crate) fn hold(folder: &Path, runs: usize) -> Result<Memory> {
 }
 
 async fn held(stage: &Stage, runs: usize) -> Result<Memory> {
-    let (agent, deltas) = waiting_agent(stage)?;
+    let (agent, events) = waiting_agent(stage)?;
     let gate = agent.folder().join("gate");
     let host = Host::new(Places::of_user(), Config::default())?;
     let adapter = host.adapter(agent.runtime.id()).await?;
     let host = host.with_program(&adapter, agent.program.clone());
     // One first, so that what a process needs once is there when the first figures are taken.
-    release(vec![live(&host, &adapter, deltas).await?], &gate).await?;
+    release(vec![live(&host, &adapter, events).await?], &gate).await?;
     let before = Snapshot::take()?;
     let mut all = Vec::with_capacity(runs);
     for _ in 0..runs {
-        all.push(live(&host, &adapter, deltas).await.map_err(|why| failed(format!("run {}: {why}", all.len() + 1)))?);
+        all.push(live(&host, &adapter, events).await.map_err(|why| failed(format!("run {}: {why}", all.len() + 1)))?);
     }
     let after = Snapshot::take()?;
     release(all, &gate).await?;
@@ -86,7 +86,7 @@ async fn held(stage: &Stage, runs: usize) -> Result<Memory> {
     })
 }
 
-/// An agent in the middle of its turn, and how many deltas it has told.
+/// An agent in the middle of its turn, and how many events come of what it has told.
 fn waiting_agent(stage: &Stage) -> Result<(Agent, usize)> {
     let agent = stage.agent(Runtime::Copilot, "memory")?;
     let turn = corpus::turn(Runtime::Copilot, Mix::Mixed, WRITTEN);
@@ -96,22 +96,18 @@ fn waiting_agent(stage: &Stage) -> Result<(Agent, usize)> {
     if !gate.exists() {
         mknodat(CWD, &gate, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0)?;
     }
-    let mut deltas = 0;
+    let mut events = 0;
     for line in first.lines() {
-        native::parse(Runtime::Copilot, line.as_bytes(), |event| {
-            deltas += usize::from(matches!(event, native::Event::TextDelta { .. }));
-        });
+        native::parse(Runtime::Copilot, line.as_bytes(), |_| events += 1);
     }
-    Ok((agent, deltas))
+    Ok((agent, events))
 }
 
-/// A run all of whose deltas have come.
-async fn live(host: &Host, adapter: &Adapter, deltas: usize) -> Result<Run> {
+/// A run all of whose events have come: none waits for its reader, whose memory it would be.
+async fn live(host: &Host, adapter: &Adapter, events: usize) -> Result<Run> {
     let mut run = host.start(adapter, Turn::new("hello"), RunOptions::default()).await?;
-    let mut seen = 0;
-    while seen < deltas {
+    for _ in 0..events {
         match run.next().await {
-            Some(Event::TextDelta(_)) => seen += 1,
             Some(Event::Report(report)) => return Err(failed(format!("it ended early: {:?}", report.error))),
             Some(_) => {}
             None => return Err(failed("it ended without a report")),

@@ -23,7 +23,8 @@ pub(crate) const NODE: &str = "Node";
 /// A process of Node instead of a component.
 pub(crate) const SIDECAR: &str = "Node sidecar";
 const PYTHON: &str = "Python";
-const COPY: &str = "copy only";
+/// A process that passes on what it reads.
+pub(crate) const COPY: &str = "copy only";
 
 /// How long the turn is on which the events are compared.
 const CHECKED: usize = 2 << 20;

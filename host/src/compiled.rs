@@ -9,7 +9,7 @@
 use sha2::{Digest as _, Sha256};
 use std::fs::{self, DirBuilder, File};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
-use std::io::{self, Write as _};
+use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 use wasmtime::Engine;
@@ -18,7 +18,7 @@ use wasmtime::component::Component;
 /// How many files are kept: whoever writes an adapter compiles it again and again.
 const KEPT: usize = 32;
 
-/// The length of a SHA-256, which stands before the code.
+/// The length of a SHA-256, which stands behind the code.
 const DIGEST: usize = 32;
 
 /// A folder of compiled components.
@@ -34,16 +34,16 @@ impl Compiled {
 
     /// The component with this digest, where it was compiled before by an engine like this one.
     pub(crate) fn find(&self, engine: &Engine, digest: &str) -> Option<Component> {
-        let bytes = fs::read(self.file(engine, digest)).ok()?;
-        let (expected, code) = bytes.split_at_checked(DIGEST)?;
-        if Sha256::digest(code).as_slice() != expected {
+        let path = self.file(engine, digest);
+        if !is_whole(&path).ok()? {
             return None;
         }
-        // SAFETY: the code must be what an engine made, and unchanged since. It stands in a folder of the user's own,
-        // written by `keep` from what the engine gave, and has the digest that it was written with. Code of an engine
-        // with another version or other settings is refused by wasmtime itself.
+        // SAFETY: the file must hold what an engine made, and not change while it is mapped. It stands in a folder of
+        // the user's own, was written by `keep` from what the engine gave, has the digest that it was written with, and
+        // is only ever replaced by another file. Code of an engine with another version or other settings is refused by
+        // wasmtime itself.
         #[expect(unsafe_code, reason = "compiled code cannot be checked, only trusted")]
-        let component = unsafe { Component::deserialize(engine, code) };
+        let component = unsafe { Component::deserialize_file(engine, &path) };
         component.ok()
     }
 
@@ -68,8 +68,8 @@ impl Compiled {
         std::os::unix::fs::DirBuilderExt::mode(&mut folder, 0o700);
         folder.recursive(true).create(&self.folder)?;
         let mut file = tempfile::NamedTempFile::new_in(&self.folder)?;
-        file.write_all(&Sha256::digest(code))?;
         file.write_all(code)?;
+        file.write_all(&Sha256::digest(code))?;
         file.persist(path)?;
         Ok(())
     }
@@ -85,6 +85,25 @@ impl Compiled {
             let _ = fs::remove_file(path);
         }
     }
+}
+
+/// Whether a file ends with the digest of what stands before it. A piece at a time: it is larger than all else that a
+/// start touches.
+fn is_whole(path: &Path) -> io::Result<bool> {
+    let mut file = File::open(path)?;
+    let Some(length) = file.metadata()?.len().checked_sub(DIGEST as u64) else { return Ok(false) };
+    let mut code = (&mut file).take(length);
+    let mut piece = vec![0; 64 << 10];
+    let mut digest = Sha256::new();
+    loop {
+        match code.read(&mut piece)? {
+            0 => break,
+            count => digest.update(&piece[..count]),
+        }
+    }
+    let mut expected = [0; DIGEST];
+    file.read_exact(&mut expected)?;
+    Ok(digest.finalize().as_slice() == expected)
 }
 
 #[cfg(test)]

@@ -175,6 +175,11 @@ impl Journal {
         }
     }
 
+    /// How much is kept, of both files.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.kept.as_ref().map_or(0, |kept| kept.writer.bytes() + kept.events_length)
+    }
+
     /// Why something could not be kept, once.
     pub(crate) fn take_trouble(&mut self) -> Option<String> {
         self.trouble.take()

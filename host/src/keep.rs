@@ -93,6 +93,7 @@ impl Keeper {
         journal.record_text(Kind::Note, &serde_json::json!(NoteRecord::End(note)).to_string());
         journal.events(&mut [Event::Report(Box::new(report.clone()))]);
         let session_usage = driver.session_usage();
+        let kept_bytes = journal.bytes();
         let (recording, events) = journal.close();
 
         if let Some(folder) = &self.folder {
@@ -132,9 +133,9 @@ impl Keeper {
                 crate::log::line(crate::info::Level::Warn, &why.to_string());
             }
         }
-        if self.folder.is_some() {
-            let _ =
-                runs::prune(&self.runs, self.limits.keep_runs, self.limits.keep_bytes, std::slice::from_ref(&self.run));
+        let (keep_runs, keep_bytes) = (self.limits.keep_runs, self.limits.keep_bytes);
+        if self.folder.is_some() && runs::is_due(&self.runs, keep_runs, keep_bytes, &self.run, kept_bytes) {
+            let _ = runs::prune(&self.runs, keep_runs, keep_bytes, std::slice::from_ref(&self.run));
         }
         report
     }

@@ -22,7 +22,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncReadExt as _};
 use tokio::sync::mpsc;
-use tokio::time::Instant;
+use tokio::time::{Instant, Sleep};
 use wharf_supervisor::{Process, Swept};
 
 /// How much is read from a pipe at once. An adapter keeps as much memory, and a thousand of them mostly wait.
@@ -243,12 +243,14 @@ struct Pipe<R> {
     size: usize,
     /// How often in a row it was all there.
     full: u32,
+    /// Memory of the last read, for the next one.
+    spare: Vec<u8>,
 }
 
 impl<R: AsyncRead + Unpin> Pipe<R> {
     fn new(origin: Origin, reader: Option<R>, journal: &Journal) -> Pipe<R> {
         let redactor = (!journal.secrets().is_empty()).then(|| Redactor::new(journal.secrets()));
-        Pipe { origin, reader, redactor, size: READ, full: 0 }
+        Pipe { origin, reader, redactor, size: READ, full: 0, spare: Vec::new() }
     }
 
     fn is_open(&self) -> bool {
@@ -259,10 +261,11 @@ impl<R: AsyncRead + Unpin> Pipe<R> {
     async fn read(&mut self) -> Vec<u8> {
         loop {
             let Some(reader) = &mut self.reader else { return std::future::pending().await };
-            let size = self.size;
+            let (size, spare) = (self.size, &mut self.spare);
             // The memory is there while something is read, not while it is waited for: a thousand runs mostly wait.
             let (count, bytes) = std::future::poll_fn(|context| {
-                let mut bytes = Vec::with_capacity(size);
+                let mut bytes = std::mem::take(spare);
+                bytes.reserve(size);
                 let count = std::task::ready!(std::pin::pin!(reader.read_buf(&mut bytes)).poll(context));
                 Poll::Ready((count.unwrap_or(0), bytes))
             })
@@ -281,6 +284,15 @@ impl<R: AsyncRead + Unpin> Pipe<R> {
             if !clean.is_empty() {
                 return clean;
             }
+        }
+    }
+
+    /// What was read has been dealt with. While there is always more, its memory is used again: the system would have to
+    /// clear other memory for each read.
+    fn reuse(&mut self, mut bytes: Vec<u8>) {
+        if self.size == WIDE_READ {
+            bytes.clear();
+            self.spare = bytes;
         }
     }
 }
@@ -312,6 +324,7 @@ impl Loop {
         let mut wanted = true;
         // Whether output came since the clocks were last looked at. An agent that never pauses must not outrun them.
         let mut heard = false;
+        let mut alarm = Alarm::new();
         while stdout.is_open() || stderr.is_open() || exit.is_none() {
             let deadline = self.conversation.driver().deadline().filter(|_| exit.is_none()).map(|at| begun + at);
             if std::mem::take(&mut heard) && deadline.is_some_and(|deadline| Instant::now() >= deadline) {
@@ -325,6 +338,7 @@ impl Loop {
             // While nobody reads the events, the pipes are not read either: what is left in them is not to be given up.
             // What the agent left behind does not wait for that.
             let wake = [deadline, drain_until.filter(|_| room || swept.is_none())].into_iter().flatten().min();
+            alarm.set(wake);
             let actions = tokio::select! {
                 biased;
                 command = commands.recv(), if listening => {
@@ -375,13 +389,18 @@ impl Loop {
                 () = stdin.room(), if room && !read => continue,
                 bytes = stdout.read(), if read && stdout.is_open() => {
                     heard = true;
-                    self.output(stdout.origin, &bytes).await
+                    let actions = self.output(stdout.origin, &bytes).await;
+                    stdout.reuse(bytes);
+                    actions
                 },
                 bytes = stderr.read(), if read && stderr.is_open() => {
                     heard = true;
                     self.output(stderr.origin, &bytes).await
                 },
-                () = sleep_until(wake), if wake.is_some() => {
+                () = alarm.ring(), if wake.is_some() => {
+                    if wake.is_some_and(|wake| Instant::now() < wake) {
+                        continue;
+                    }
                     if drain_until.is_some_and(|until| Instant::now() >= until) {
                         if swept.is_some() {
                             break;
@@ -478,9 +497,31 @@ impl Loop {
     }
 }
 
-async fn sleep_until(deadline: Option<Instant>) {
-    match deadline {
-        Some(deadline) => tokio::time::sleep_until(deadline).await,
-        None => std::future::pending().await,
+/// Wakes the loop when it has to be woken, or earlier. Every output moves the idle clock; moving the timer with it would
+/// cost a line more than its parsing, so it is left as it is while it rings no later than it has to.
+struct Alarm {
+    sleep: Pin<Box<Sleep>>,
+    /// When it rings, unless it has.
+    at: Option<Instant>,
+}
+
+impl Alarm {
+    fn new() -> Alarm {
+        Alarm { sleep: Box::pin(tokio::time::sleep(Duration::ZERO)), at: None }
+    }
+
+    fn set(&mut self, wake: Option<Instant>) {
+        if let Some(wake) = wake
+            && self.at.is_none_or(|at| wake < at)
+        {
+            self.sleep.as_mut().reset(wake);
+            self.at = Some(wake);
+        }
+    }
+
+    /// To be called only after it was set.
+    async fn ring(&mut self) {
+        self.sleep.as_mut().await;
+        self.at = None;
     }
 }

@@ -63,11 +63,11 @@ impl Process {
         let start = platform::start();
         let agent = way(command, order.stdin, &nest).map_err(|error| SpawnError::from_system(order, error))?;
         let tree = nest.settle(agent.id(), agent.born_inside(), start);
-        let process = Self { agent, tree, swept: false };
-        process.tree.note().map_err(|error| {
-            SpawnError::because(order, SpawnErrorKind::Registry, "it cannot be noted in the folder of live runs", error)
-        })?;
-        Ok(process)
+        // With the agent's number. Nobody has to wait for it: what was noted before the start is enough to find the run,
+        // and stays where this fails.
+        let noted = Arc::clone(&tree);
+        spawner::later(move || drop(noted.note()));
+        Ok(Self { agent, tree, swept: false })
     }
 
     /// The process id of the agent, which is also that of its group and session.

@@ -37,6 +37,14 @@ pub(super) async fn on_thread<T: Send + 'static>(work: impl FnOnce() -> T + Send
     answered.await.map_err(|_| io::Error::other("the start of the agent panicked"))
 }
 
+/// Runs `work` on the thread, once what it does now is done and answered.
+pub(super) fn later(work: impl FnOnce() + Send + 'static) {
+    // The thread that is asked is there, or nobody would be.
+    if let Ok(sender) = sender() {
+        drop(sender.send(Box::new(work)));
+    }
+}
+
 fn sender() -> io::Result<Sender<Job>> {
     let mut thread = THREAD.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(sender) = &*thread {

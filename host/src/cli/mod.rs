@@ -39,12 +39,15 @@ pub(crate) fn main() -> ExitCode {
         Ok(runtime) => runtime,
         Err(why) => return shell.failed(&wharf::Error::invalid(format!("the program cannot start: {why}"))),
     };
-    let code = runtime.block_on(async {
+    // A task like those that it waits for: between two tasks one thread looks for nothing new, between a task and what the
+    // runtime was started with it does.
+    let program = runtime.spawn(async move {
         match carry_out(arguments.command, &shell).await {
             Ok(code) => code,
             Err(error) => shell.failed(&error),
         }
     });
+    let code = runtime.block_on(program).unwrap_or_else(|why| std::panic::resume_unwind(why.into_panic()));
     // A thread that waits for the terminal must not keep the program from ending.
     runtime.shutdown_background();
     code

@@ -70,7 +70,7 @@ async fn print(mut run: wharf::Run, order: &RunOrder, wanted: Option<String>, sh
     }
     let controller = run.controller();
     let mut stops = stop_signals(&controller)?;
-    let mut writing: Option<Pin<Box<dyn Future<Output = std::io::Result<()>>>>> = None;
+    let mut writing: Option<Pin<Box<dyn Future<Output = std::io::Result<()>> + Send>>> = None;
     let mut reader = Ok(());
     let mut given_up = false;
     let mut stopped = 0;

@@ -4,6 +4,9 @@ use std::collections::VecDeque;
 
 use super::{BATCH_SIZE, Batch, Frames, HEAD_SIZE, Item};
 
+/// How much memory is kept for the beginnings of lines.
+const KEPT: usize = 4 << 10;
+
 /// Items in the stream's order. The last batch is open: more frames are added to it until it is full or taken.
 #[derive(Debug, Default)]
 pub(super) struct Output {
@@ -50,7 +53,9 @@ impl Output {
     pub(super) fn own_line(&mut self, offset: u64, line: &mut Vec<u8>) {
         if line.len() <= self.room() && matches!(self.items.back(), Some(Item::Batch(_))) {
             self.lines(offset, line);
+            // Most runs wait, most of the time: a long line's memory goes back.
             line.clear();
+            line.shrink_to(KEPT);
             return;
         }
         // The standard library's check, since it is the only safe way to keep the memory.

@@ -97,6 +97,11 @@ impl RecordingWriter {
         written
     }
 
+    /// How long the file is.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
     /// Ends the recording.
     pub(crate) fn close(mut self) -> io::Result<Summary> {
         self.write(END, 0, &self.dropped.to_le_bytes())?;

@@ -24,6 +24,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::{Error, Result};
 use crate::event::Outcome;
 
+pub(crate) use prune::is_due;
 pub use prune::{Pruned, prune};
 
 /// The raw bytes of the run.

@@ -53,6 +53,14 @@ pub fn prune(root: &Path, keep_runs: usize, keep_bytes: u64, protect: &[String])
     Ok(pruned)
 }
 
+/// Whether it is time to look at all runs, after one of so many bytes. A look at every folder after every run would cost
+/// more than the run did, once there are a thousand; so there may be a few too many for a while.
+pub(crate) fn is_due(root: &Path, keep_runs: usize, keep_bytes: u64, run: &str, bytes: u64) -> bool {
+    let count = std::fs::read_dir(root).into_iter().flatten().count();
+    // A large one counts by itself, small ones by one look in sixteen.
+    count > keep_runs.saturating_add(keep_runs / 16) || bytes > keep_bytes / 64 || run.ends_with('0')
+}
+
 enum Removal {
     Done,
     /// It is being written.

@@ -5,6 +5,7 @@ use std::io;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior};
 
 use crate::error::{Error, Result};
@@ -143,6 +144,9 @@ fn connect(path: &Path) -> Result<Connection, Trouble> {
     log_ahead(&connection)?;
     // With a log that is written ahead this may lose the last turns with the machine's power, but never the file.
     connection.pragma_update(None, "synchronous", "normal")?;
+    // Whoever closes the file last would write the log into it, and wait for the disk twice: the log is as good a place,
+    // and is written into the file when it has grown.
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
     if done < STEPS.len() {
         migrate(&mut connection)?;
     }

@@ -180,7 +180,6 @@ impl<'a> Json<'a> {
     }
 
     /// A string as it stands between its quotes: for names, which need no escapes.
-    #[inline]
     pub fn name(self) -> Option<&'a str> {
         self.inside().map(|(start, end)| &self.source[start..end])
     }
@@ -215,7 +214,6 @@ impl<'a> Json<'a> {
     }
 
     /// A string as text for an event: a span of the chunk, which the host cuts out and unescapes.
-    #[inline]
     pub fn text(self) -> Option<Text> {
         if self.in_chunk {
             return self.inside().map(|(start, end)| Text::Quoted(span(start, end - start)));

@@ -54,8 +54,9 @@ impl Head {
 
     #[inline(always)]
     const fn new(word: u64, length: usize) -> Head {
-        // Of keys that are longer, all bytes are compared anyway.
-        Head(word | (length as u64) << 56)
+        // Longer keys than it can tell the length of are not taken for short ones.
+        let length = if length < 0xff { length as u64 } else { 0xff };
+        Head(word | length << 56)
     }
 }
 
@@ -240,6 +241,12 @@ mod tests {
             let told = key.bytes().take(Head::TOLD).rev().fold(0, |word, byte| word << 8 | u64::from(byte));
             prop_assert_eq!(Head::of(key.as_bytes()), Head::new(told, key.len()));
             prop_assert_eq!(Head::read(&bytes, 0, key.len()), Head::of(key.as_bytes()));
+        }
+
+        #[test]
+        fn a_long_key_is_not_taken_for_a_short_one(short in "[a-z]{0,7}", length in 8usize..600) {
+            let long = format!("{short}{}", "x".repeat(length));
+            prop_assert_ne!(Head::of(long.as_bytes()), Head::of(short.as_bytes()));
         }
 
         #[test]

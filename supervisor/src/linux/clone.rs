@@ -9,6 +9,7 @@
 
 #![expect(unsafe_code, reason = "there is no safe way to clone3, nor to run a child that shares our memory")]
 
+use std::cell::Cell;
 use std::ffi::{CString, c_char, c_void};
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
@@ -55,7 +56,7 @@ pub(super) enum Failure {
 pub(super) fn clone(plan: &Plan<'_>) -> Result<(u32, OwnedFd), Failure> {
     let arguments = pointers(&plan.arguments);
     let environment = pointers(&plan.environment);
-    let stack = Stack::new().map_err(|_| Failure::Clone)?;
+    let stack = Stack::take().map_err(|_| Failure::Clone)?;
     let mut descriptor: RawFd = -1;
     let mut request = Request {
         flags: CLONE_VM | CLONE_VFORK | CLONE_PIDFD | CLONE_CLEAR_SIGHAND,
@@ -82,7 +83,7 @@ pub(super) fn clone(plan: &Plan<'_>) -> Result<(u32, OwnedFd), Failure> {
     let answer = unsafe { clone3(&request, run_child, &raw const stage) };
     // It was this thread's mask before, so it can be again.
     set_blocked_signals(signals).ok();
-    drop(stack);
+    stack.keep();
     // Errors are negative.
     let id = u32::try_from(answer).map_err(|_| Failure::Clone)?;
     // SAFETY: a `clone3` with CLONE_PIDFD that succeeds has stored a descriptor that is new, open, and ours alone.
@@ -192,7 +193,22 @@ struct Stack {
     usable: *mut c_void,
 }
 
+thread_local! {
+    /// That of the last child: one thread makes them all, and none of them uses it any more when the next is made.
+    static LAST: Cell<Option<Stack>> = const { Cell::new(None) };
+}
+
 impl Stack {
+    /// The last child's, or a new one.
+    fn take() -> io::Result<Self> {
+        LAST.take().map_or_else(Self::new, Ok)
+    }
+
+    /// For the next child: unmapping it would interrupt all threads of the host.
+    fn keep(self) {
+        LAST.set(Some(self));
+    }
+
     fn new() -> io::Result<Self> {
         let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_STACK;
         // SAFETY: a new mapping, where the kernel has room: it takes nobody's place.

@@ -31,6 +31,8 @@ pub(in super::super) struct Tree {
     cgroup: Option<Cgroup>,
     /// Its file in the folder of live runs.
     note: Option<Note>,
+    /// Held while that is written or removed: it is written by another thread than the one that removes it.
+    noting: Mutex<()>,
     /// Whether this process has its agent for a child.
     ours: bool,
     /// Whether the agent was waited for, so that its number no longer is its own.
@@ -44,7 +46,7 @@ pub(in super::super) struct Tree {
 impl Tree {
     pub(super) fn new(record: Record, markers: Markers, cgroup: Option<Cgroup>, note: Option<Note>) -> Self {
         let (reaped, gone, known) = (AtomicBool::new(false), AtomicBool::new(false), Mutex::default());
-        Self { record, markers, cgroup, note, ours: true, reaped, gone, known }
+        Self { record, markers, cgroup, note, noting: Mutex::default(), ours: true, reaped, gone, known }
     }
 
     /// One whose agent is nobody's child to be waited for: of a dead host, or of a start that failed.
@@ -54,9 +56,13 @@ impl Tree {
         Self { ours: false, reaped: AtomicBool::new(true), ..tree }
     }
 
-    /// Writes it into the folder of live runs, if it has one.
+    /// Writes it into the folder of live runs, if it has one; not of a run that is over.
     pub(in super::super) fn note(&self) -> io::Result<()> {
-        self.note.as_ref().map_or(Ok(()), |note| note.write(&self.record))
+        let _noting = self.noting.lock().unwrap_or_else(PoisonError::into_inner);
+        match &self.note {
+            Some(note) if !self.gone.load(Ordering::Relaxed) => note.write(&self.record),
+            _ => Ok(()),
+        }
     }
 
     pub(in super::super) fn containment(&self) -> Containment {
@@ -154,13 +160,15 @@ impl Tree {
 
     /// Nothing is left, so nothing needs to be remembered.
     fn dismiss(&self) {
-        self.gone.store(true, Ordering::Relaxed);
         if let Some(cgroup) = &self.cgroup {
             cgroup.remove();
         }
+        let noting = self.noting.lock().unwrap_or_else(PoisonError::into_inner);
+        self.gone.store(true, Ordering::Relaxed);
         if let Some(note) = &self.note {
             note.remove();
         }
+        drop(noting);
         roster::leave(self);
     }
 
