@@ -11,6 +11,7 @@ mod bars;
 mod bench;
 mod corpus;
 mod figures;
+mod flame;
 mod growth;
 mod latency;
 mod machine;
