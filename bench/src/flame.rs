@@ -4,6 +4,7 @@
 //! whole name of a frame and its share are the frame's tooltip. inferno draws such graphs too, but is under the CDDL,
 //! which deny.toml does not allow.
 
+use crate::symbol;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
@@ -63,18 +64,24 @@ fn parse(line: &str) -> Option<Frame> {
         (UNKNOWN, UNKNOWN) => return None,
         (UNKNOWN, file) if file.starts_with('[') => file.to_owned(),
         (UNKNOWN, file) => format!("[{}]", file.rsplit('/').next().unwrap_or(file)),
-        (function, _) => without_hash(function).to_owned(),
+        (function, _) => symbol::read(function),
     };
-    let is_map = file.strip_prefix("/tmp/perf-").is_some_and(|rest| rest.strip_suffix(".map").is_some());
     let place = if address >> 63 == 1 {
         // The upper half of the addresses is the kernel's, its modules' too.
         Place::Kernel
-    } else if is_map || file.starts_with("[JIT]") {
+    } else if is_compiled(file) {
         Place::Guest
     } else {
         Place::Host
     };
     Some(Frame { name, place })
+}
+
+/// Whether it is what the engine has compiled: named by the map that the engine writes, or mapped from the cache.
+fn is_compiled(file: &str) -> bool {
+    file.starts_with("[JIT]")
+        || file.strip_prefix("/tmp/perf-").is_some_and(|rest| rest.strip_suffix(".map").is_some())
+        || file.rsplit('/').nth(1) == Some("compiled")
 }
 
 /// Blanks and brackets may stand in a function and in a file: `call<fn(u8)> (/tmp/a (deleted))`.
@@ -92,14 +99,6 @@ fn split_file(text: &str) -> (&str, &str) {
         }
     }
     (text, UNKNOWN)
-}
-
-/// The compiler's hash says nothing to a reader. perf takes it from names that it demangles itself, not from the map.
-fn without_hash(name: &str) -> &str {
-    match name.rsplit_once("::h") {
-        Some((path, hash)) if hash.len() == 16 && hash.bytes().all(|byte| byte.is_ascii_hexdigit()) => path,
-        _ => name,
-    }
 }
 
 /// A frame as long as it was there: the samples from `start` to `end`, of all in the order of their stacks.
@@ -292,10 +291,11 @@ mod tests {
             ("\tffffffff8100027c [unknown] ([kernel.kallsyms])", "[kernel.kallsyms]", Place::Kernel),
             ("\t7ff2a31f7040 read::h00000000000000ff (/tmp/perf-1.map)", "read", Place::Guest),
             ("\t7ff2a31f7040 wasm[0]::function[3] ([JIT] tid 1)", "wasm[0]::function[3]", Place::Guest),
+            ("\t97f93 wasm[0]::function[417]::memcmp (/cache/compiled/9b65)", "memcmp", Place::Guest),
+            ("\tf82ec main (/compiled/release/wharf)", "main", Place::Host),
             ("\tf82ec call<fn(u8) -> u8> (/tmp/a (deleted))", "call<fn(u8) -> u8>", Place::Host),
             ("\tf82ec operator()(int) (/tmp/perf-x/a)", "operator()(int)", Place::Host),
             ("\tf82ec [unknown] (//anon)", "[anon]", Place::Host),
-            ("\tf82ec hash::hash (/a)", "hash::hash", Place::Host),
             ("\tf82ec without_a_file", "without_a_file", Place::Host),
         ] {
             assert_eq!(parse(line), Some(Frame { name: name.to_owned(), place }), "{line}");

@@ -28,6 +28,7 @@ mod report;
 mod sample;
 mod stage;
 mod start;
+mod symbol;
 mod tally;
 
 use corpus::{Mix, Runtime};
