@@ -11,6 +11,7 @@ mod bars;
 mod bench;
 mod corpus;
 mod figures;
+mod flame;
 mod growth;
 mod latency;
 mod machine;
@@ -27,6 +28,7 @@ mod report;
 mod sample;
 mod stage;
 mod start;
+mod symbol;
 mod tally;
 
 use corpus::{Mix, Runtime};

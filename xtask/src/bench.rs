@@ -2,6 +2,7 @@
 
 use crate::step::Step;
 use crate::workspace::Workspace;
+use std::path::PathBuf;
 
 /// What the benchmark takes. Looked at before the build, which takes minutes.
 const FLAGS: [&str; 6] = ["--check", "--quick", "--profile", "--record", "--report", "--only"];
@@ -41,24 +42,63 @@ pub(crate) fn parse(arguments: &[String]) -> Result<Vec<String>, String> {
 
 /// Build both in one command, so that they share their dependencies' features, and measure.
 pub(crate) fn steps(workspace: &Workspace, flags: &[String]) -> Vec<Step> {
-    let program = workspace.target.join("release").join(format!("wharf-bench{}", std::env::consts::EXE_SUFFIX));
     let build = Step::cargo(&["build", "--release", "--locked", "--package", "wharf", "--package", "wharf-bench"]);
+    let build = build.note(" (some minutes the first time)");
+    let (build, target) = if flags.iter().any(|flag| flag == "--profile") {
+        profiled(build, workspace)
+    } else {
+        (build, workspace.target.clone())
+    };
+    let program = target.join("release").join(format!("wharf-bench{}", std::env::consts::EXE_SUFFIX));
     let run = Step::new(program, &["--folder"]).arguments([workspace.target.join("bench")]).arguments(flags);
-    vec![build.note(" (some minutes the first time)"), run]
+    vec![build, run]
+}
+
+/// The build for a profile: with frames, by which perf finds who called whom, and with the names of the guests'
+/// functions. In a folder of its own, because the two builds would throw each other's work away.
+fn profiled(build: Step, workspace: &Workspace) -> (Step, PathBuf) {
+    let target = workspace.target.join("profiled");
+    // A user's own RUSTFLAGS give way: without frames the chains are cut, and nothing in the graph would say so.
+    let build = build
+        .variable("RUSTFLAGS", "-Cforce-frame-pointers=yes")
+        .variable("CARGO_PROFILE_ADAPTER_STRIP", "none")
+        .variable("CARGO_TARGET_DIR", &target);
+    (build, target)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::path::Path;
 
     #[test]
     fn what_was_built_is_run_with_the_same_words() {
         let workspace = Workspace { root: "/repository".into(), target: "/elsewhere".into() };
         let flags = ["--only", "start", "--check"].map(str::to_owned);
-        let shown: Vec<String> = steps(&workspace, &flags).iter().map(ToString::to_string).collect();
+        let steps = steps(&workspace, &flags);
+        let shown: Vec<String> = steps.iter().map(ToString::to_string).collect();
         assert_eq!(shown[0], "cargo build --release --locked --package wharf --package wharf-bench");
-        assert!(shown[1].starts_with("wharf-bench"), "{shown:?}");
-        assert!(shown[1].ends_with("--folder /elsewhere/bench --only start --check"), "{shown:?}");
+        assert_eq!(shown[1], "wharf-bench --folder /elsewhere/bench --only start --check");
+        assert_eq!(steps[1], run_from("/elsewhere/release", &flags));
+    }
+
+    #[test]
+    fn a_profile_is_of_a_build_of_its_own() {
+        let workspace = Workspace { root: "/repository".into(), target: "/elsewhere".into() };
+        let flags = ["--profile", "--quick"].map(str::to_owned);
+        let steps = steps(&workspace, &flags);
+        assert_eq!(
+            steps[0].to_string(),
+            "RUSTFLAGS=-Cforce-frame-pointers=yes CARGO_PROFILE_ADAPTER_STRIP=none CARGO_TARGET_DIR=/elsewhere/profiled \
+             cargo build --release --locked --package wharf --package wharf-bench"
+        );
+        assert_eq!(steps[1], run_from("/elsewhere/profiled/release", &flags));
+    }
+
+    /// The program of this folder, with the files where they always are.
+    fn run_from(folder: &str, flags: &[String]) -> Step {
+        let program = Path::new(folder).join(format!("wharf-bench{}", std::env::consts::EXE_SUFFIX));
+        Step::new(program, &["--folder", "/elsewhere/bench"]).arguments(flags)
     }
 
     #[test]

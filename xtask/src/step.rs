@@ -12,7 +12,7 @@ use std::process::{self, ExitCode, ExitStatus};
 pub(crate) struct Step {
     program: OsString,
     arguments: Vec<OsString>,
-    variables: Vec<(&'static str, &'static str)>,
+    variables: Vec<(&'static str, OsString)>,
     /// What the line before it says beside the command.
     note: &'static str,
 }
@@ -45,8 +45,8 @@ impl Step {
     }
 
     /// With a variable set.
-    pub(crate) fn variable(mut self, name: &'static str, value: &'static str) -> Step {
-        self.variables.push((name, value));
+    pub(crate) fn variable(mut self, name: &'static str, value: impl Into<OsString>) -> Step {
+        self.variables.push((name, value.into()));
         self
     }
 
@@ -83,7 +83,9 @@ impl Step {
         for (name, _) in env::vars_os().filter(|(name, _)| is_of_our_package(name)) {
             command.env_remove(name);
         }
-        command.env("CARGO_TARGET_DIR", &workspace.target).envs(self.variables.iter().copied());
+        command
+            .env("CARGO_TARGET_DIR", &workspace.target)
+            .envs(self.variables.iter().map(|(name, value)| (name, value)));
         command
     }
 }
@@ -99,7 +101,7 @@ impl fmt::Display for Step {
     /// As one would type it.
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (name, value) in &self.variables {
-            write!(formatter, "{name}={value} ")?;
+            write!(formatter, "{name}={} ", value.to_string_lossy())?;
         }
         let program = std::path::Path::new(&self.program);
         let name = program.file_stem().unwrap_or(&self.program).to_string_lossy();
@@ -178,6 +180,16 @@ mod tests {
         ] {
             assert_eq!(is_of_our_package(OsStr::new(name)), kept, "{name}");
         }
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_step_builds_in_the_workspace_unless_it_says_where() {
+        let workspace = Workspace { root: env::temp_dir(), target: "/target".into() };
+        let step = Step::new("sh", &["-c", "echo $CARGO_TARGET_DIR"]);
+        assert_eq!(step.output(&workspace).expect("an echo"), "/target\n");
+        let step = step.variable("CARGO_TARGET_DIR", "/target/profiled");
+        assert_eq!(step.output(&workspace).expect("an echo"), "/target/profiled\n");
     }
 
     #[cfg(unix)]
