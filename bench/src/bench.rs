@@ -89,7 +89,11 @@ fn measure(stage: &Stage, order: &Order) -> Result<Figures> {
             Section::Latency => {
                 figures.latency = latency::run(stage, &found, order.timed_lines(), order.rounds)?;
             }
-            Section::Memory => figures.memory = memory::run(stage, order.live_runs())?,
+            Section::Memory => {
+                figures.memory = memory::run(stage, order.live_runs())?;
+                let most = order.live_runs().iter().max().copied().unwrap_or_default();
+                figures.instances = memory::run_instances(stage, most)?;
+            }
             Section::Growth => figures.growth = growth::run(stage, order.growth_sizes(), order.rounds)?,
             Section::Pipeline => {
                 figures.pipeline = pipeline::run(stage, &found, order.pipeline_size(), order.rounds)?;

@@ -3,7 +3,7 @@
 use crate::growth::Growth;
 use crate::latency::Latency;
 use crate::machine::Machine;
-use crate::memory::Memory;
+use crate::memory::{Instances, Memory};
 use crate::operators::Operators;
 use crate::start::Start;
 use crate::{parse, pipeline};
@@ -32,6 +32,9 @@ pub(crate) struct Figures {
     pub(crate) latency: Vec<Latency>,
     /// Live runs.
     pub(crate) memory: Vec<Memory>,
+    /// Instances alone.
+    #[serde(default)]
+    pub(crate) instances: Vec<Instances>,
     /// Longer turns, an empty one first.
     pub(crate) growth: Vec<Growth>,
     /// Operators a line.

@@ -77,6 +77,7 @@ fn command(words: &[OsString]) -> Result<bool> {
         }
         ["hold", "start", _, rounds] => print(&start::hold(Path::new(&words[2]), rounds.parse()?)?)?,
         ["hold", "memory", _, runs] => print(&memory::hold(Path::new(&words[2]), runs.parse()?)?)?,
+        ["hold", "instances", word, live] => print(&memory::hold_instances(word, live.parse()?)?)?,
         ["corpus", id, name, size] => {
             let mix = Mix::ALL.into_iter().find(|mix| mix.name() == name);
             let mix = mix.ok_or_else(|| failed(format!("there is no corpus `{name}`")))?;

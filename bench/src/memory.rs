@@ -5,7 +5,7 @@
 
 use crate::corpus::{self, Mix, Runtime};
 use crate::native;
-use crate::sample::number;
+use crate::sample::{median, number};
 use crate::stage::{Agent, Stage};
 use crate::{Result, failed, say};
 use rustix::fs::{CWD, FileType, Mode, mknodat};
@@ -13,6 +13,7 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use serde::{Deserialize, Serialize};
 use std::fs::{self, OpenOptions};
 use std::path::Path;
+use wharf::measure::Parser;
 use wharf::{Adapter, Config, Event, Host, Places, Run, RunOptions, Turn};
 
 /// What every agent has written.
@@ -83,6 +84,64 @@ async fn held(stage: &Stage, runs: usize) -> Result<Memory> {
         descriptors: each(before.descriptors, after.descriptors),
         threads: each(before.threads, after.threads),
         processes: each(before.processes, after.processes),
+    })
+}
+
+/// What an instance takes whose memory is its own, or comes from a pool.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Instances {
+    /// Where its memory comes from.
+    pub(crate) name: String,
+    /// Microseconds from nothing to a command line built, and gone again.
+    pub(crate) start: f64,
+    /// How many lived at once.
+    pub(crate) live: f64,
+    /// Bytes of memory, each, after 64 KiB of the mixed corpus.
+    pub(crate) bytes: f64,
+}
+
+/// Both ways, each in a process of its own.
+pub(crate) fn run_instances(stage: &Stage, live: usize) -> Result<Vec<Instances>> {
+    let mut told = Vec::new();
+    for (name, word) in [("its own, as runs have it", "own"), ("from a pool", "pool")] {
+        say(format!("memory: {live} instances, {name}"));
+        let output = stage.ourselves(&["hold", "instances", word])?.arg(live.to_string()).output()?;
+        if !output.status.success() {
+            return Err(failed(String::from_utf8_lossy(&output.stderr).trim()));
+        }
+        let instances: Instances = serde_json::from_slice(&output.stdout)?;
+        told.push(Instances { name: name.to_owned(), ..instances });
+    }
+    Ok(told)
+}
+
+/// The part in a process of its own.
+pub(crate) fn hold_instances(word: &str, live: usize) -> Result<Instances> {
+    let pool = if word == "pool" { Some(u32::try_from(live)? + 1) } else { None };
+    let tokio = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    tokio.block_on(async {
+        let adapter = wharf::measure::pooled(Runtime::Copilot.id(), pool).await?;
+        let turn = corpus::turn(Runtime::Copilot, Mix::Mixed, WRITTEN);
+        let first = corpus::batches(&turn, WRITTEN)[0];
+        let version = Runtime::Copilot.release();
+        let mut starts = Vec::new();
+        for _ in 0..live {
+            let begun = std::time::Instant::now();
+            drop(Parser::start(&adapter, version).await?);
+            starts.push(begun.elapsed().as_secs_f64() * 1e6);
+        }
+        let before = Snapshot::take()?;
+        let mut parsers = Vec::with_capacity(live);
+        for _ in 0..live {
+            let mut parser = Parser::start(&adapter, version).await?;
+            // As a run reads them.
+            for batch in corpus::batches(first, 16 << 10) {
+                parser.parse(batch).await?;
+            }
+            parsers.push(parser);
+        }
+        let bytes = (number(Snapshot::take()?.memory) - number(before.memory)) / number(live as u64);
+        Ok(Instances { name: word.to_owned(), start: median(&starts), live: number(live as u64), bytes })
     })
 }
 

@@ -15,6 +15,7 @@ pub(crate) fn document(figures: &Figures) -> String {
     start(figures, &mut out);
     latency(figures, &mut out);
     memory(figures, &mut out);
+    instances(figures, &mut out);
     growth(figures, &mut out);
     operators(figures, &mut out);
     foot(&mut out);
@@ -99,8 +100,9 @@ fn parse(figures: &Figures, out: &mut String) {
     add!(out, "\n## Parsing alone\n");
     add!(
         out,
-        "In one process, 64 KiB of whole lines a call, what comes out is dropped. The component's effects are lifted, their \
-         spans checked and their text unescaped; the natively compiled adapter's (release profile) are left as it made them. `transcripts` \
+        "In one process, 64 KiB of whole lines a call, what comes out is dropped. The component's effects are lifted and \
+         the places of their texts checked; the natively compiled adapter's (release profile) are left as it made them, and its \
+         scanner looks at words of eight bytes instead of vectors. `transcripts` \
          is all that real agents wrote in tests/transcripts, repeated."
     );
     for table in &figures.parse {
@@ -149,7 +151,7 @@ fn memory(figures: &Figures, out: &mut String) {
     add!(out, "\n## Live runs in one process\n");
     add!(
         out,
-        "Recorded runs, whose agents have written 64 KiB of the mixed corpus and wait. What each adds to the process that \
+        "Recorded runs, whose agents have written 64 KiB of the mixed corpus and wait; its events were read. What each adds to the process that \
          holds the library; the agent's own memory is not in it. Pages that runs share, as they do the initial memory of \
          their adapter, are memory once, and resident for each.\n"
     );
@@ -161,6 +163,23 @@ fn memory(figures: &Figures, out: &mut String) {
             "| {:.0} | {own:.0} KB | {resident:.0} KB | {descriptors:.1} | {threads:.2} | {processes:.2} |",
             memory.runs
         );
+    }
+}
+
+fn instances(figures: &Figures, out: &mut String) {
+    if figures.instances.is_empty() {
+        return;
+    }
+    add!(out, "\n### Instances alone\n");
+    add!(
+        out,
+        "Copilot's component without a run around it: from nothing to a command line built and gone again, and what each \
+         of many keeps that live at once and have parsed as much.\n"
+    );
+    add!(out, "| memory | live | start and end | memory of each |\n|---|---|---|---|");
+    for instances in &figures.instances {
+        let (name, live, start, bytes) = (&instances.name, instances.live, instances.start, instances.bytes / 1e3);
+        add!(out, "| {name} | {live:.0} | {start:.0} µs | {bytes:.0} KB |");
     }
 }
 

@@ -68,6 +68,14 @@ enum Stop {
     Killed,
 }
 
+/// What the events that come by the thousand are wanted as.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Wanted {
+    Events,
+    /// Nobody looks into them.
+    Lines,
+}
+
 /// The state of a turn. Times are since the run's start.
 #[derive(Debug)]
 pub(crate) struct Driver {
@@ -78,8 +86,7 @@ pub(crate) struct Driver {
     stdin_open: bool,
     /// Whether the process is kept for another turn.
     stays: bool,
-    /// Whether nobody wants the events but as lines.
-    lines_only: bool,
+    wanted: Wanted,
     stop: Stop,
     last_output: Duration,
     any_output: bool,
@@ -106,7 +113,7 @@ impl Driver {
             ends,
             stdin_open: true,
             stays: false,
-            lines_only: false,
+            wanted: Wanted::Events,
             stop: Stop::Not,
             last_output: Duration::ZERO,
             any_output: false,
@@ -130,7 +137,8 @@ impl Driver {
 
     /// The same, where nobody wants the events but as lines, or somebody does.
     pub(crate) fn passing_lines(self, lines_only: bool) -> Driver {
-        Driver { lines_only, ..self }
+        let wanted = if lines_only { Wanted::Lines } else { Wanted::Events };
+        Driver { wanted, ..self }
     }
 
     /// Take an input at a time; give what shall be done about it.
@@ -208,7 +216,7 @@ impl Driver {
             Effect::Emit(event) => self.event(*event, now, actions),
             Effect::Say(said) => {
                 self.summary.note_said(&said);
-                if self.lines_only {
+                if self.wanted == Wanted::Lines {
                     lines_at_the_end(actions).say(&said);
                 } else {
                     actions.push(Action::Emit(said.into_event()));

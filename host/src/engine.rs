@@ -5,7 +5,7 @@ use crate::error::{Error, Result};
 use std::path::Path;
 use std::time::Duration;
 use wasmtime::component::Component;
-use wasmtime::{Config, OptLevel, ProfilingStrategy};
+use wasmtime::{Config, OptLevel, PoolingAllocationConfig, ProfilingStrategy};
 
 /// How often the clock ticks. A guest is looked at this often while it computes.
 pub(crate) const TICK: Duration = Duration::from_millis(10);
@@ -76,6 +76,18 @@ impl Engine {
     /// An engine that counts the operators which guests execute, as fuel.
     pub(crate) fn counting(limits: Limits) -> Result<Engine> {
         Engine::of(settings().consume_fuel(true), limits)
+    }
+
+    /// An engine that takes the memory of instances from a pool, for the benchmark to compare with: what runs does not.
+    pub(crate) fn pooled(limits: Limits, instances: u32) -> Result<Engine> {
+        let mut pool = PoolingAllocationConfig::new();
+        pool.total_component_instances(instances)
+            .total_core_instances(instances * 8)
+            .total_memories(instances * 2)
+            .total_tables(instances * 8)
+            .total_stacks(instances)
+            .max_memory_size(limits.memory);
+        Engine::of(settings().allocation_strategy(pool), limits)
     }
 
     fn of(config: &Config, limits: Limits) -> Result<Engine> {

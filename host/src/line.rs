@@ -64,11 +64,16 @@ impl Lines {
         };
         self.bytes.extend_from_slice(begin);
         quote(id, &mut self.bytes);
-        self.field("parent", parent);
-        self.bytes.extend_from_slice(br#","text":"#);
+        // In as few pieces as can be: it is done for every delta.
+        if parent.is_none() {
+            self.bytes.extend_from_slice(br#","parent":null,"text":"#);
+        } else {
+            self.field("parent", parent);
+            self.bytes.extend_from_slice(br#","text":"#);
+        }
         text.write_json(&mut self.bytes);
-        self.bytes.push(b'}');
-        self.end();
+        self.bytes.extend_from_slice(b"}\n");
+        self.count += 1;
     }
 
     fn tool(&mut self, call: &ToolCall, output: Option<&Text<'_>>) {

@@ -58,6 +58,16 @@ impl Parser {
     }
 }
 
+/// A bundled adapter in an engine whose instances take their memory from a pool of so many, or each for itself, as those
+/// of runs do.
+pub async fn pooled(id: &str, pool: Option<u32>) -> Result<Adapter> {
+    let engine = match pool {
+        Some(instances) => Engine::pooled(Limits::default(), instances)?,
+        None => Engine::new(None, Limits::default())?,
+    };
+    catalog::load(&engine, Path::new("/nonexistent"), &Config::default(), id).await
+}
+
 /// A bundled adapter in an engine that counts operators. It is compiled anew, for such code is not what runs.
 pub async fn counted(id: &str) -> Result<Adapter> {
     let engine = Engine::counting(Limits::default())?;

@@ -236,7 +236,9 @@ mod tests {
 
     fn report(said: &[Said<'_>]) -> Report {
         let mut summary = Summary::new(vec![], Usage::default());
-        said.iter().for_each(|said| summary.note_said(said));
+        for said in said {
+            summary.note_said(said);
+        }
         ended(&summary)
     }
 

@@ -100,8 +100,11 @@ impl Adapter for Claude {
 impl Claude {
     /// One object of the stream.
     fn object(&mut self, line: Json<'_>, out: &mut Effects) -> Result<(), Malformed> {
-        let [kind] = line.pick(["type"])?;
+        // What the lines need that come by the thousand, in one go.
+        let [kind, event, parent, abandoned] =
+            line.pick(["type", "event", "parent_tool_use_id", "abandoned_blocks"])?;
         match kind.name().ok_or(Malformed)? {
+            "stream_event" => self.stream.stream_event(event, parent, abandoned, out),
             "control_request" => self.control.request(line, out),
             "control_response" => self.control.response(line, out),
             "control_cancel_request" => self.control.withdraw(line, out),

@@ -86,7 +86,6 @@ impl Stream {
             "system" => self.system(line, out)?,
             "assistant" => self.assistant(line, out)?,
             "user" => self.user(line, out)?,
-            "stream_event" => self.stream_event(line, out)?,
             "result" => self.result(line, out)?,
             "rate_limit_event" => self.rate_limit(line.get("rate_limit_info"), out),
             "auth_status" => {
@@ -223,16 +222,21 @@ impl Stream {
         self.resets_at
     }
 
-    fn stream_event(&mut self, line: Json<'_>, out: &mut Effects) -> Result<(), Malformed> {
-        let [event, parent, abandoned] = line.pick(["event", "parent_tool_use_id", "abandoned_blocks"])?;
-        let [kind, index, delta, block, message, usage] =
-            event.pick(["type", "index", "delta", "content_block", "message", "usage"])?;
+    /// A line of the API's own stream: its event, whose it is, and what was given up of the message.
+    pub(crate) fn stream_event(
+        &mut self,
+        event: Json<'_>,
+        parent: Json<'_>,
+        abandoned: Json<'_>,
+        out: &mut Effects,
+    ) -> Result<(), Malformed> {
+        let [kind, index, delta] = event.pick(["type", "index", "delta"])?;
         let index = index.u64().unwrap_or_default();
         match kind.name().ok_or(Malformed)? {
-            "message_start" => self.partial.begin(message, out)?,
-            "content_block_start" => self.partial.open(index, block),
             "content_block_delta" => self.partial.delta(index, delta, parent, out)?,
-            "message_delta" => self.spent_so_far(usage, out),
+            "message_start" => self.partial.begin(event.get("message"), out)?,
+            "content_block_start" => self.partial.open(index, event.get("content_block")),
+            "message_delta" => self.spent_so_far(event.get("usage"), out),
             "message_stop" => {
                 if let Some(from) = abandoned.get("from_block_index").u64() {
                     self.partial.abandon(from, out);

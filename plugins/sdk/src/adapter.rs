@@ -58,12 +58,11 @@ pub trait Adapter: Default + 'static {
             }
             // A line ends where its value does: only one that is not as it should be is looked through for its end.
             let mark = out.len();
-            let (end, done) = match Json::read(text, begin, &mut tape) {
-                Some((line, end)) => (end, self.line(line, out)),
-                None => {
-                    let end = find_newline(text, start);
-                    (end, Json::whole(text, start, end, &mut tape).and_then(|line| self.line(line, out)))
-                }
+            let (end, done) = if let Some((line, end)) = Json::read(text, begin, &mut tape) {
+                (end, self.line(line, out))
+            } else {
+                let end = find_newline(text, start);
+                (end, Json::whole(text, start, end, &mut tape).and_then(|line| self.line(line, out)))
             };
             let line = || text[start..end].trim_ascii_end();
             if done.is_err() && !line().is_empty() {

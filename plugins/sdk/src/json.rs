@@ -42,7 +42,7 @@ impl<'a> Json<'a> {
     /// The value that begins at `start` and has the rest of its line for itself, read onto a tape where it finds place
     /// there; and where the line ends. Nothing where it takes a look at the whole line to tell, which [`Json::whole`]
     /// is for.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn read(chunk: &'a str, start: usize, tape: &'a mut Tape) -> Option<(Json<'a>, usize)> {
         let bytes = chunk.as_bytes();
         let end = tape.read(bytes, start).ok().flatten()?;
@@ -214,6 +214,7 @@ impl<'a> Json<'a> {
     }
 
     /// A string as text for an event: a span of the chunk, which the host cuts out and unescapes.
+    #[inline]
     pub fn text(self) -> Option<Text> {
         if self.in_chunk {
             return self.inside().map(|(start, end)| Text::Quoted(span(start, end - start)));
