@@ -35,7 +35,7 @@ impl Compiled {
     /// The component with this digest, where it was compiled before by an engine like this one.
     pub(crate) fn find(&self, engine: &Engine, digest: &str) -> Option<Component> {
         let path = self.file(engine, digest);
-        if !is_whole(&path).ok()? {
+        if !is_ours(&self.folder) || !is_whole(&path).ok()? {
             return None;
         }
         // SAFETY: the file must hold what an engine made, and not change while it is mapped. It stands in a folder of
@@ -43,8 +43,16 @@ impl Compiled {
         // is only ever replaced by another file. Code of an engine with another version or other settings is refused by
         // wasmtime itself.
         #[expect(unsafe_code, reason = "compiled code cannot be checked, only trusted")]
-        let component = unsafe { Component::deserialize_file(engine, &path) };
-        component.ok()
+        let mapped = unsafe { Component::deserialize_file(engine, &path) };
+        mapped.ok().or_else(|| {
+            // A file system may forbid to execute what is mapped from it.
+            let bytes = fs::read(&path).ok()?;
+            let code = &bytes[..bytes.len().checked_sub(DIGEST)?];
+            // SAFETY: as above.
+            #[expect(unsafe_code, reason = "as above")]
+            let copied = unsafe { Component::deserialize(engine, code) };
+            copied.ok()
+        })
     }
 
     /// Keep a component for the next start. That it could not be kept costs only time.
@@ -67,6 +75,14 @@ impl Compiled {
         #[cfg(unix)]
         std::os::unix::fs::DirBuilderExt::mode(&mut folder, 0o700);
         folder.recursive(true).create(&self.folder)?;
+        if !is_ours(&self.folder) {
+            // Whatever others may have put there goes first.
+            for entry in fs::read_dir(&self.folder)?.flatten() {
+                let _ = fs::remove_file(entry.path());
+            }
+        }
+        #[cfg(unix)]
+        fs::set_permissions(&self.folder, std::os::unix::fs::PermissionsExt::from_mode(0o700))?;
         let mut file = tempfile::NamedTempFile::new_in(&self.folder)?;
         file.write_all(code)?;
         file.write_all(&Sha256::digest(code))?;
@@ -85,6 +101,20 @@ impl Compiled {
             let _ = fs::remove_file(path);
         }
     }
+}
+
+/// Whether nobody else can write to the folder.
+#[cfg(unix)]
+fn is_ours(folder: &Path) -> bool {
+    use std::os::unix::fs::MetadataExt as _;
+    let own = rustix::process::geteuid().as_raw();
+    fs::metadata(folder).is_ok_and(|folder| folder.uid() == own && folder.mode() & 0o022 == 0)
+}
+
+/// Whether nobody else can write to the folder: elsewhere it is the user's profile that sees to that.
+#[cfg(not(unix))]
+fn is_ours(_folder: &Path) -> bool {
+    true
 }
 
 /// Whether a file ends with the digest of what stands before it. A piece at a time: it is larger than all else that a
@@ -153,6 +183,22 @@ mod tests {
         }
         fs::write(path, &whole).expect("written");
         assert!(compiled.find(&engine, "a").is_some());
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn what_others_could_have_written_is_not_used() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let compiled = Compiled::new(folder.path().to_owned());
+        let engine = engine();
+        compiled.keep(&engine, "a", &compile(&engine));
+        assert!(compiled.find(&engine, "a").is_some());
+        let open = std::os::unix::fs::PermissionsExt::from_mode(0o777);
+        fs::set_permissions(folder.path(), open).expect("it is ours");
+        assert!(compiled.find(&engine, "a").is_none());
+        compiled.keep(&engine, "b", &compile(&engine));
+        assert!(compiled.find(&engine, "b").is_some(), "whoever keeps something there closes it");
+        assert!(compiled.find(&engine, "a").is_none(), "and trusts nothing that was there before");
     }
 
     #[test]

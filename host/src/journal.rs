@@ -90,10 +90,7 @@ impl Journal {
             value["type"] = kind;
         }
         // A word that has only some values may have been a secret. Better no event than that.
-        serde_json::from_value(value).unwrap_or_else(|_| Event::Notice {
-            level: crate::info::Level::Warn,
-            text: "an event was left out: a secret could not be taken out of it".to_owned(),
-        })
+        serde_json::from_value(value).unwrap_or_else(|_| left_out())
     }
 
     /// Gives whether there was anything to take out.
@@ -149,10 +146,19 @@ impl Journal {
     /// The same, of events that are lines already.
     pub(crate) fn lines(&mut self, mut lines: Lines) -> Vec<u8> {
         if self.secrets.are_in(&lines.bytes) {
-            let read = |line: &[u8]| serde_json::from_slice(line).expect("it was written as an event");
-            let events = lines.bytes.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()).map(read);
-            let clean: Vec<Event> = events.map(|event| self.clean(event)).collect();
-            lines = clean.iter().collect();
+            let mut clean = Lines::default();
+            for line in lines.bytes.split_inclusive(|byte| *byte == b'\n') {
+                if self.secrets.are_in(line) {
+                    // Not every event that can be written can be read: an agent's JSON may be nested to the limit, or
+                    // have keys that mean something to `serde_json`.
+                    let event = serde_json::from_slice(line).map_or_else(|_| left_out(), |event| self.clean(event));
+                    clean.push(&event);
+                } else {
+                    clean.bytes.extend_from_slice(line);
+                    clean.count += 1;
+                }
+            }
+            lines = clean;
         }
         self.keep(&lines);
         lines.bytes
@@ -196,10 +202,44 @@ impl Journal {
     }
 }
 
+/// Instead of an event that cannot be cleaned.
+fn left_out() -> Event {
+    let text = "an event was left out: a secret could not be taken out of it".to_owned();
+    Event::Notice { level: crate::info::Level::Warn, text }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::event::TextPart;
+    use crate::event::{TextPart, ToolCall, ToolStatus};
+
+    fn tool(output: &str, input: &str) -> Event {
+        Event::Tool(ToolCall {
+            id: "t".into(),
+            parent: None,
+            name: None,
+            title: None,
+            status: ToolStatus::Running,
+            input: Some(crate::info::json(input.to_owned())),
+            output: Some(output.into()),
+            exit_code: None,
+        })
+    }
+
+    #[test]
+    fn a_line_that_cannot_be_read_again_is_left_out_and_its_neighbours_are_not_touched() {
+        let deep = format!("{}{}", "[".repeat(127), "]".repeat(127));
+        for input in [r#"{"a":1,"$serde_json::private::RawValue":"x"}"#, deep.as_str()] {
+            let mut journal = Journal::new(None, Secrets::new([("KEY", "hunter2hunter2")]));
+            let events = [tool("innocent", input), tool("a hunter2hunter2", input), thinking("hunter2hunter2")];
+            let innocent: Lines = events[..1].iter().collect();
+            let lines = journal.lines(events.iter().collect());
+            let text = String::from_utf8(lines).expect("text");
+            assert!(text.as_bytes().starts_with(&innocent.bytes), "{text}");
+            assert!(text.contains("was left out") && text.contains("[redacted:KEY]"), "{text}");
+            assert!(!text.contains("hunter2") && text.lines().count() == 3, "{text}");
+        }
+    }
 
     fn thinking(text: &str) -> Event {
         Event::Thinking(TextPart { id: "1".into(), parent: None, text: text.into() })

@@ -147,6 +147,7 @@ fn connect(path: &Path) -> Result<Connection, Trouble> {
     // Whoever closes the file last would write the log into it, and wait for the disk twice: the log is as good a place,
     // and is written into the file when it has grown.
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
+    connection.pragma_update(None, "wal_autocheckpoint", 100)?;
     if done < STEPS.len() {
         migrate(&mut connection)?;
     }

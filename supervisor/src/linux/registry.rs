@@ -93,8 +93,9 @@ impl Note {
         fs::rename(&draft, &self.path)
     }
 
-    /// Removes it. One that is gone already is as well.
+    /// Removes it, and what is left of it where a full disk took a part. One that is gone already is as well.
     pub(super) fn remove(&self) {
+        fs::remove_file(self.path.with_extension("new")).ok();
         fs::remove_file(&self.path).ok();
     }
 }
