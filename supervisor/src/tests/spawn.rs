@@ -108,10 +108,12 @@ async fn a_live_run_is_noted_until_it_is_swept() {
     let order = Order { registry: Some(folder.path().into()), cgroup: true, ..shell("sleep TOKEN; :", &token) };
     let (run, note) = (order.run.clone(), folder.path().join(format!("{}.json", order.run)));
     let mut process = start(order).await;
-    let read: serde_json::Value = serde_json::from_slice(&fs::read(&note).expect("there")).expect("whole");
+    let read = || -> serde_json::Value { serde_json::from_slice(&fs::read(&note).expect("there")).expect("whole") };
+    // The agent's number is added behind the start.
+    wait_until("the agent is noted", DEADLINE, || read()["agent_pid"] == process.id());
+    let read = read();
     assert_eq!(read["run"], run);
     assert_eq!(read["host_pid"], std::process::id());
-    assert_eq!(read["agent_pid"], process.id());
     let contained = process.containment() == Containment::Cgroup;
     assert_eq!(cgroup_folders(&run), usize::from(contained));
     assert_eq!(read["cgroup"].is_string(), contained);
