@@ -27,6 +27,8 @@ fn two_signals_end_wharf_though_nobody_reads_and_the_run_is_kept_whole() {
     let mut child = place.order(&script, &[]).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
     wait_until("the agent is up", || !place.agents().is_empty());
     signal(&child, "TERM");
+    // Two signals that come at once are one to the system: the second waits until the first was heard.
+    wait_until("the agent is gone", || place.agents().is_empty());
     signal(&child, "TERM");
     wait_until("wharf has ended", || child.try_wait().unwrap().is_some());
     assert_eq!(child.wait().unwrap().code(), Some(130));

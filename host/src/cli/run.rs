@@ -29,10 +29,12 @@ pub(crate) async fn run(order: RunOrder, shell: &Shell) -> Result<ExitCode> {
         SessionChoice::Resume(id) => Some(id.clone()),
         _ => None,
     };
-    // Until the agent is up a signal ends everything at once, the programs that look for it too.
+    // Until the agent is up a signal ends everything at once, the programs that look for it too. One that comes while it
+    // is getting up is for the run: the same listener hears it.
+    let mut signals = Signals::listen()?;
     let started = tokio::select! {
         started = host.start(&adapter, turn, options) => started,
-        () = any_stop_signal() => return Ok(exit::of_outcome(wharf::Outcome::Cancelled)),
+        () = signals.any() => return Ok(exit::of_outcome(wharf::Outcome::Cancelled)),
     };
     let run = match started {
         Ok(run) => run,
@@ -51,9 +53,9 @@ pub(crate) async fn run(order: RunOrder, shell: &Shell) -> Result<ExitCode> {
     }
     if order.json {
         shell.never_wait();
-        return print(run, &order, wanted, shell).await;
+        return print(run, &order, wanted, signals, shell).await;
     }
-    watch(run, &order, terminal, wanted, shell).await
+    watch(run, &order, terminal, wanted, signals, shell).await
 }
 
 /// How long whoever reads the lines may take for one batch, once somebody wanted it stopped at once.
@@ -63,13 +65,19 @@ const PATIENCE: Duration = Duration::from_secs(1);
 ///
 /// Whoever reads them may be gone, or stuck. One that is gone ends the run; one that is stuck is waited for until
 /// somebody wants it stopped a second time: all is recorded, and how it ended still has to be written down.
-async fn print(mut run: wharf::Run, order: &RunOrder, wanted: Option<String>, shell: &Shell) -> Result<ExitCode> {
+async fn print(
+    mut run: wharf::Run,
+    order: &RunOrder,
+    wanted: Option<String>,
+    signals: Signals,
+    shell: &Shell,
+) -> Result<ExitCode> {
     let mut lines = Lines::default();
     if order.messages {
         lines.start();
     }
     let controller = run.controller();
-    let mut stops = stop_signals(&controller)?;
+    let mut stops = signals.stop(&controller);
     let mut writing: Option<Pin<Box<dyn Future<Output = std::io::Result<()>> + Send>>> = None;
     let mut reader = Ok(());
     let mut given_up = false;
@@ -136,6 +144,7 @@ async fn watch(
     order: &RunOrder,
     terminal: bool,
     wanted: Option<String>,
+    signals: Signals,
     shell: &Shell,
 ) -> Result<ExitCode> {
     let mut view = View::new(shell);
@@ -146,7 +155,7 @@ async fn watch(
     // Asks that wait for a person, the one that was shown first.
     let mut open: VecDeque<Ask> = VecDeque::new();
     let controller = run.controller();
-    let mut stops = stop_signals(&controller)?;
+    let mut stops = signals.stop(&controller);
     loop {
         tokio::select! {
             event = run.next() => {
@@ -259,19 +268,6 @@ fn pass_on_json(line: &str, controller: &Controller, shell: &Shell) {
     }
 }
 
-/// The first signal that asks this program to end.
-async fn any_stop_signal() {
-    #[cfg(unix)]
-    if let Ok(mut terminate) = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate()) {
-        tokio::select! {
-            _ = tokio::signal::ctrl_c() => {}
-            _ = terminate.recv() => {}
-        }
-        return;
-    }
-    let _ = tokio::signal::ctrl_c().await;
-}
-
 /// Ctrl-C, and on Unix the signals that ask a program to end. They stop the run by themselves: whoever shows the events
 /// may be stuck because nobody reads them.
 struct StopSignals(mpsc::UnboundedReceiver<()>);
@@ -284,33 +280,71 @@ impl StopSignals {
     }
 }
 
-fn stop_signals(controller: &wharf::Controller) -> Result<StopSignals> {
-    let (sender, receiver) = mpsc::unbounded_channel();
-    #[cfg(unix)]
-    for kind in [
-        tokio::signal::unix::SignalKind::interrupt(),
-        tokio::signal::unix::SignalKind::terminate(),
-        tokio::signal::unix::SignalKind::hangup(),
-    ] {
-        let mut signal = tokio::signal::unix::signal(kind)
-            .map_err(|why| Error::invalid(format!("signals cannot be received: {why}")))?;
-        let (sender, controller) = (sender.clone(), controller.clone());
-        tokio::spawn(async move {
-            while signal.recv().await.is_some() {
-                controller.cancel();
-                let _ = sender.send(());
-            }
-        });
+/// What asks this program to end: Ctrl-C, and on Unix the signals for it. Heard from when it is made, so that none is
+/// lost between two who wait for it.
+#[cfg(unix)]
+struct Signals(Vec<tokio::signal::unix::Signal>);
+
+#[cfg(unix)]
+impl Signals {
+    fn listen() -> Result<Signals> {
+        use tokio::signal::unix::{SignalKind, signal};
+        let kinds = [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()];
+        let signals = kinds.into_iter().map(signal).collect::<std::io::Result<_>>();
+        signals.map(Signals).map_err(|why| Error::invalid(format!("signals cannot be received: {why}")))
     }
-    #[cfg(not(unix))]
-    tokio::spawn({
+
+    /// The first of them.
+    async fn any(&mut self) {
+        std::future::poll_fn(|context| {
+            let heard = self.0.iter_mut().any(|signal| signal.poll_recv(context).is_ready());
+            if heard { std::task::Poll::Ready(()) } else { std::task::Poll::Pending }
+        })
+        .await;
+    }
+
+    /// From here on they stop a run.
+    fn stop(self, controller: &Controller) -> StopSignals {
+        let (sender, receiver) = mpsc::unbounded_channel();
+        for mut signal in self.0 {
+            let (sender, controller) = (sender.clone(), controller.clone());
+            tokio::spawn(async move {
+                while signal.recv().await.is_some() {
+                    controller.cancel();
+                    let _ = sender.send(());
+                }
+            });
+        }
+        StopSignals(receiver)
+    }
+}
+
+/// What asks this program to end: Ctrl-C.
+#[cfg(not(unix))]
+struct Signals;
+
+#[cfg(not(unix))]
+impl Signals {
+    #[expect(clippy::unnecessary_wraps, reason = "as on Unix")]
+    fn listen() -> Result<Signals> {
+        Ok(Signals)
+    }
+
+    /// The first of them.
+    async fn any(&mut self) {
+        let _ = tokio::signal::ctrl_c().await;
+    }
+
+    /// From here on they stop a run.
+    fn stop(self, controller: &Controller) -> StopSignals {
+        let (sender, receiver) = mpsc::unbounded_channel();
         let controller = controller.clone();
-        async move {
+        tokio::spawn(async move {
             while tokio::signal::ctrl_c().await.is_ok() {
                 controller.cancel();
                 let _ = sender.send(());
             }
-        }
-    });
-    Ok(StopSignals(receiver))
+        });
+        StopSignals(receiver)
+    }
 }
