@@ -25,7 +25,10 @@ fn two_signals_end_wharf_though_nobody_reads_and_the_run_is_kept_whole() {
     let place = Place::new();
     let script = Script::new().line(HELLO).step("flood-stdout 50000000").line(DONE);
     let mut child = place.order(&script, &[]).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
-    wait_until("the agent is up", || !place.agents().is_empty());
+    // Before the agent is up a signal ends everything at once, and there is no run to keep.
+    let runs = || std::fs::read_dir(place.path("data").join("runs")).into_iter().flatten().flatten();
+    let said = || runs().any(|run| run.path().join("events.jsonl").metadata().is_ok_and(|events| events.len() > 0));
+    wait_until("the agent was heard", said);
     signal(&child, "TERM");
     // Two signals that come at once are one to the system: the second waits until the first was heard.
     wait_until("the agent is gone", || place.agents().is_empty());
