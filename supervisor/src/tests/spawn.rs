@@ -140,19 +140,31 @@ fn an_agent_outlives_the_thread_and_the_runtime_that_ordered_it() {
     assert_eq!(log(), "up\nend\n", "SIGTERM is for when the host dies, not a thread of it");
 }
 
+/// The thread is held until the order was polled once: a start can be quicker than the way back to who ordered it.
 #[tokio::test]
 async fn an_agent_that_nobody_waits_to_see_started_does_not_stay() {
-    let token = token();
-    let mut ordered = Box::pin(Process::spawn(shell("setsid sleep TOKEN & sleep TOKEN", &token)));
-    tokio::select! {
-        biased;
-        _ = &mut ordered => panic!("a thread cannot answer before it was asked"),
-        () = std::future::ready(()) => {}
+    for given_up_first in [true, false] {
+        let token = token();
+        let (let_go, held) = std::sync::mpsc::channel::<()>();
+        spawner::later(move || assert!(held.recv().is_err(), "nothing is ever sent"));
+        let mut ordered = Box::pin(Process::spawn(shell("setsid sleep TOKEN & sleep TOKEN", &token)));
+        tokio::select! {
+            biased;
+            _ = &mut ordered => panic!("the thread that would answer is held"),
+            () = std::future::ready(()) => {}
+        }
+        if given_up_first {
+            drop(ordered);
+            drop(let_go);
+        } else {
+            drop(let_go);
+            wait_for_sleepers(&token, 2);
+            drop(ordered);
+        }
+        // Agents are started one after the other, so once this one is up the other has come and gone.
+        start(shell("", "")).await.wait().await;
+        assert_none_left(&token);
     }
-    drop(ordered);
-    // Agents are started one after the other, so once this one is up the other has come and gone.
-    start(shell("", "")).await.wait().await;
-    assert_none_left(&token);
 }
 
 #[tokio::test]
