@@ -138,6 +138,17 @@ fn find(bytes: &[u8], mut at: usize, byte: u8) -> Option<usize> {
     bytes.get(at..)?.iter().position(|found| *found == byte).map(|found| at + found)
 }
 
+/// With how many digits a word begins.
+#[inline(always)]
+pub(crate) fn digits(word: [u8; 8]) -> usize {
+    const ZEROS: u64 = 0x3030_3030_3030_3030;
+    const HIGH: u64 = 0x8080_8080_8080_8080;
+    // A digit becomes what it counts, which is at most nine; a byte that carries into the next is none itself.
+    let word = u64::from_le_bytes(word) ^ ZEROS;
+    let others = (word | word.wrapping_add(0x7676_7676_7676_7676)) & HIGH;
+    others.trailing_zeros() as usize / 8
+}
+
 /// Whether two names are the same. In a guest, comparing slices calls a C function that goes byte by byte; names differ
 /// by their length or their first byte, most of the time.
 #[inline]
@@ -296,6 +307,14 @@ mod tests {
                 let plain = bytes[start..].iter().position(|byte| *byte == b'\n').map(|at| start + at);
                 prop_assert_eq!(newline(bytes, start), plain);
             }
+        }
+
+        #[test]
+        fn a_word_begins_with_as_many_digits_as_it_does(count in 0usize..=8, digits in prop::array::uniform8(b'0'..=b'9'), others in prop::array::uniform8(any::<u8>())) {
+            let mut word = others;
+            word[..count].copy_from_slice(&digits[..count]);
+            let plain = word.iter().take_while(|byte| byte.is_ascii_digit()).count();
+            prop_assert_eq!(super::digits(word), plain);
         }
 
         #[test]
