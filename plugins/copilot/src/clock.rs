@@ -33,7 +33,7 @@ pub(crate) fn duration_after(text: &str, mark: &str) -> Option<u64> {
 }
 
 fn unit(word: &str) -> Option<u64> {
-    let word = word.trim_end_matches(|end: char| !end.is_alphabetic()).trim_end_matches('s');
+    let word = word.trim_end_matches(|end: char| !end.is_ascii_alphabetic()).trim_end_matches('s');
     [("second", 1), ("minute", 60), ("hour", 3_600), ("day", 86_400), ("week", 604_800)]
         .into_iter()
         .find(|(name, _)| *name == word)

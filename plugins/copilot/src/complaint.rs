@@ -120,7 +120,7 @@ fn class_of_status(status: u16, message: &str) -> Option<ErrorClass> {
         401 => ErrorClass::Auth,
         402 => ErrorClass::Quota,
         403 => ErrorClass::Permission,
-        404 if message.to_lowercase().contains("model") => ErrorClass::UnknownModel,
+        404 if message.to_ascii_lowercase().contains("model") => ErrorClass::UnknownModel,
         // The connection was given up, on either side.
         408 | 499 => ErrorClass::Network,
         413 => ErrorClass::ContextLength,
@@ -160,7 +160,7 @@ const PHRASES: &[(&str, ErrorClass)] = &[
 ];
 
 pub(crate) fn class_of_text(text: &str) -> Option<ErrorClass> {
-    let text = text.to_lowercase();
+    let text = text.to_ascii_lowercase();
     PHRASES.iter().find(|(phrase, _)| text.contains(phrase)).map(|(_, class)| *class)
 }
 

@@ -50,8 +50,8 @@ pub(crate) fn from_evidence(evidence: &Evidence) -> Option<Failure> {
         Some(127) => return Some(Failure::new(ErrorClass::NotFound, "the shell or loader did not find Copilot")),
         _ => {}
     }
-    let said = |line: &&str| !line.trim().is_empty() && !line.to_lowercase().starts_with("warning");
-    let complains = |line: &&str| line.to_lowercase().starts_with("error");
+    let said = |line: &&str| !line.trim().is_empty() && !line.to_ascii_lowercase().starts_with("warning");
+    let complains = |line: &&str| line.to_ascii_lowercase().starts_with("error");
     let line = stderr.lines().find(complains).or_else(|| stderr.lines().rfind(said))?.trim();
     let class = class_of_text(line).unwrap_or(ErrorClass::Other);
     Some(Failure::new(class, line).status(status_in(line)))

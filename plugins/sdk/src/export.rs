@@ -11,13 +11,16 @@ use std::marker::PhantomData;
 
 /// Make the component's exports from an [`Adapter`].
 ///
-/// In a native build it does nothing, so that the adapter's logic can be tested there.
+/// It also sets the component's global allocator, one that is made for many short strings. In a native build it does
+/// nothing, so that the adapter's logic can be tested there.
 #[macro_export]
 macro_rules! export {
     ($adapter:ty) => {
         #[cfg(target_family = "wasm")]
         const _: () = {
             use $crate::bindings;
+            #[global_allocator]
+            static MEMORY: $crate::Shelves = $crate::Shelves;
             thread_local! {
                 static ADAPTER: $crate::Slot<$adapter> = $crate::Slot::default();
             }

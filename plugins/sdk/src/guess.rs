@@ -27,7 +27,7 @@ const PHRASES: &[(&str, ErrorClass)] = &[
 pub fn guess_failure(stderr: &str) -> Option<Failure> {
     let telling = |line: &&str| !line.trim().is_empty();
     let known = |line: &&str| {
-        let line = line.to_lowercase();
+        let line = line.to_ascii_lowercase();
         PHRASES.iter().find(|(phrase, _)| line.contains(phrase)).map(|(_, class)| *class)
     };
     let lines = || stderr.lines().rev().filter(telling);

@@ -50,6 +50,8 @@ mod guess;
 mod host;
 pub mod json;
 mod locate;
+#[cfg(any(target_family = "wasm", test))]
+mod memory;
 mod scan;
 mod tape;
 pub mod testing;
@@ -98,4 +100,7 @@ pub use guess::guess_failure;
 pub use host::Host;
 pub use json::{Json, Malformed};
 pub use locate::{locate, probe_version};
+#[cfg(any(target_family = "wasm", test))]
+#[doc(hidden)]
+pub use memory::Shelves;
 pub use version::Version;
