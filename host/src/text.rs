@@ -90,17 +90,17 @@ impl Quoted<'_> {
         let mut escapes = Escapes::None;
         // Whether the last byte before the window escapes its first.
         let mut carried = false;
-        for (number, bytes_of) in bytes.chunks(WINDOW).enumerate() {
-            let window = Window::of(bytes_of);
+        for (number, of_window) in bytes.chunks(WINDOW).enumerate() {
+            let window = Window::of(of_window);
             if window.is_plain() && !carried {
                 continue;
             }
-            let escaped;
-            (escaped, carried) = window.escaped(carried);
-            if window.quotes & !escaped != 0 {
+            let behind_backslash;
+            (behind_backslash, carried) = window.escaped(carried);
+            if window.quotes & !behind_backslash != 0 {
                 return None;
             }
-            let mut unsure = escaped & !(window.quotes | window.backslashes | window.letters());
+            let mut unsure = behind_backslash & !(window.quotes | window.backslashes | window.letters());
             let mut usual = window.controls == 0;
             while unsure != 0 && usual {
                 let at = number * WINDOW + unsure.trailing_zeros() as usize;
