@@ -60,6 +60,7 @@ fn record(stage: &Stage, runtime: Runtime, mix: Mix, size: usize, folder: &Path)
     // Once first, so that it is not the compiler that is profiled.
     works(&mut stage.wharf_run(&stage.agent_of(runtime, mix, 0)?, false));
     let data = folder.join(format!("{}.perf.data", name(runtime, mix)));
+    // Half a second of work, of which a function of one in a hundred shall be seen some twenty times.
     let arguments = ["record", "-q", "-g", "-F", "4999", "-o", &data.to_string_lossy(), "--"].map(str::to_owned);
     let status = under("perf", &arguments, &stage.wharf_run(&agent, true)).env("WHARF_PROFILE", "perfmap").status()?;
     if !status.success() {

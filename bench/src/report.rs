@@ -115,7 +115,14 @@ fn start(figures: &Figures, out: &mut String) {
     let Some(start) = &figures.start else { return };
     let held = &start.held;
     add!(out, "\n## The start of a turn\n");
-    add!(out, "Around an agent that writes six lines and exits. Wall time.\n");
+    add!(
+        out,
+        "Around an agent that writes six lines and exits. Wall time. The process that holds the library starts \
+         {} turns, before this benchmark has deleted anything: ext4 looks again and again at the inodes of files that \
+         were deleted minutes ago when it makes new ones, and a start takes several times as long on a disk where \
+         thousands were (as after a benchmark just before this one).\n",
+        crate::start::HELD_ROUNDS * figures.rounds
+    );
     add!(out, "| | ms | over bare |\n|---|---|---|");
     for (what, time, bare) in [
         ("the agent, spawned and waited for", start.bare, start.bare),

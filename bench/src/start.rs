@@ -6,7 +6,7 @@
 //!
 //! The library comes first, with few rounds, and no run is removed in between: for minutes after a file is deleted, ext4
 //! looks at its inode again before each new one that it makes. After some thousand, making a file takes ten times as
-//! long. Turns are started some seconds apart, not a hundred a second.
+//! long. The document says so.
 
 use crate::corpus::{Mix, Runtime};
 use crate::measure::Cost;
@@ -18,6 +18,9 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Instant;
 use wharf::{Config, Host, Places, RunOptions, Turn};
+
+/// How many turns are started in a process that holds the library, for each round.
+pub(crate) const HELD_ROUNDS: usize = 10;
 
 /// Milliseconds, medians.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -54,21 +57,24 @@ fn agent(stage: &Stage) -> Result<Agent> {
     stage.agent_of(Runtime::Copilot, Mix::Mixed, 0)
 }
 
-/// Both ways, interleaved.
+/// The library, then the command; each interleaved with the bare agent.
 pub(crate) fn run(stage: &Stage, rounds: usize) -> Result<Start> {
     let agent = agent(stage)?;
     say("start: in a process that holds the library");
-    let output = stage.ourselves(&["hold", "start"])?.arg(stage.folder()).arg((rounds * 10).to_string()).output()?;
+    // Compiles, and asks for the agent's version.
+    wall(&mut stage.wharf_run(&agent, true))?;
+    let output =
+        stage.ourselves(&["hold", "start"])?.arg(stage.folder()).arg((rounds * HELD_ROUNDS).to_string()).output()?;
     if !output.status.success() {
         return Err(failed(String::from_utf8_lossy(&output.stderr).trim()));
     }
     let held = serde_json::from_slice(&output.stdout)?;
     say("start: the command, warm");
     let (mut bare, mut warm, mut cold) = (Vec::new(), Vec::new(), Vec::new());
-    // The first round compiles and asks for the version.
     for round in 0..=rounds * 10 {
         let (once_bare, once_warm) =
             (wall(&mut stage.command(&agent.program))?, wall(&mut stage.wharf_run(&agent, true))?);
+        // The first is a warm-up.
         if round > 0 {
             bare.push(once_bare);
             warm.push(once_warm);
@@ -79,6 +85,7 @@ pub(crate) fn run(stage: &Stage, rounds: usize) -> Result<Start> {
         stage.forget_cache()?;
         cold.push(wall(&mut stage.wharf_run(&agent, true))?);
     }
+    stage.forget_runs()?;
     Ok(Start { bare: median(&bare), warm: median(&warm), cold: median(&cold), held })
 }
 

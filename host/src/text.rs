@@ -1,7 +1,7 @@
 //! A text of an event, as an adapter gave it: itself, or the inside of a JSON string of the agent's own line.
 //!
 //! Most of what agents write passes through as it came: the inside of a JSON string is the inside of a JSON string
-//! again. So it is looked at once, sixteen bytes at a time, and copied once; only what is escaped in another way than
+//! again. So it is looked at once, 64 bytes at a time, and copied once; only what is escaped in another way than
 //! `serde_json` does it is written anew.
 
 use std::borrow::Cow;
@@ -125,7 +125,7 @@ impl Quoted<'_> {
     }
 }
 
-/// How many bytes of a string are looked at together.
+/// How many bytes of a quoted text are looked at together.
 const WINDOW: usize = 4 * BLOCK;
 
 /// So many bytes of a string, and a bit for each of those that mean something in JSON.
@@ -146,9 +146,6 @@ impl Window {
             &padded
         });
         let blocks = [0, 1, 2, 3].map(|place| u8x16::new(*bytes[place * BLOCK..].first_chunk().expect("four blocks")));
-        let is = |block: u8x16, byte| block.simd_eq(u8x16::splat(byte));
-        let is_control = |block: u8x16| block.simd_le(u8x16::splat(0x1f));
-        let special = |block| is(block, b'"') | is(block, b'\\') | is_control(block);
         let [first, second, third, fourth] = blocks.map(special);
         if !(first | second | third | fourth).any() {
             return Window { blocks, quotes: 0, backslashes: 0, controls: 0 };
@@ -182,7 +179,6 @@ impl Window {
     /// The letters that follow a backslash most of the time.
     #[inline]
     fn letters(&self) -> u64 {
-        let is = |block: u8x16, byte| block.simd_eq(u8x16::splat(byte));
         places(self.blocks.map(|block| is(block, b'n') | is(block, b't') | is(block, b'r')))
     }
 }
@@ -321,9 +317,23 @@ fn specials(bytes: &[u8]) -> impl Iterator<Item = usize> {
 /// A bit for each place in the block that has to be escaped.
 #[inline]
 fn specials_in(block: [u8; BLOCK]) -> u32 {
-    let block = u8x16::new(block);
-    let is = |byte| block.simd_eq(u8x16::splat(byte));
-    (is(b'"') | is(b'\\') | block.simd_le(u8x16::splat(0x1f))).to_bitmask()
+    special(u8x16::new(block)).to_bitmask()
+}
+
+/// Something in each place that has to be escaped.
+#[inline]
+fn special(block: u8x16) -> u8x16 {
+    is(block, b'"') | is(block, b'\\') | is_control(block)
+}
+
+#[inline]
+fn is(block: u8x16, byte: u8) -> u8x16 {
+    block.simd_eq(u8x16::splat(byte))
+}
+
+#[inline]
+fn is_control(block: u8x16) -> u8x16 {
+    block.simd_le(u8x16::splat(0x1f))
 }
 
 #[cfg(test)]
@@ -343,7 +353,7 @@ mod tests {
 
     #[test]
     fn a_bare_quote_is_found_wherever_it_stands() {
-        for length in [0, 1, 7, 14, 15, 16, 17, 31, 32, 100] {
+        for length in [0, 1, 7, 14, 15, 16, 17, 31, 32, 61, 62, 63, 64, 65, 66, 127, 128, 200] {
             let before = "x".repeat(length);
             assert_eq!(Quoted::new(&format!("{before}\"")), None, "{length}");
             assert_eq!(Quoted::new(&format!("{before}\\\\\"y")), None, "{length}");

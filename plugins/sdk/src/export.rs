@@ -20,7 +20,7 @@ macro_rules! export {
         const _: () = {
             use $crate::bindings;
             #[global_allocator]
-            static MEMORY: $crate::Shelves = $crate::Shelves;
+            static MEMORY: $crate::Memory = $crate::Memory;
             thread_local! {
                 static ADAPTER: $crate::Slot<$adapter> = $crate::Slot::default();
             }

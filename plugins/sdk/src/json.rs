@@ -126,9 +126,15 @@ impl<'a> Json<'a> {
         }
     }
 
+    /// Whether a value has this key, whose head it has.
     #[inline(never)]
     fn has_key(self, value: &Value, key: &str) -> bool {
-        scan::same(key.as_bytes(), &self.source.as_bytes()[value.key.0..value.key.1])
+        let (wanted, found) = (key.as_bytes(), &self.source.as_bytes()[value.key.0..value.key.1]);
+        match (wanted.last_chunk::<8>(), found.last_chunk::<8>()) {
+            // With the head, these are all bytes of a key that is not long.
+            (Some(wanted_end), Some(found_end)) if wanted.len() <= Head::TOLD + 8 => wanted_end == found_end,
+            _ => scan::same(wanted, found),
+        }
     }
 
     /// Where it was not. Apart from `pick`, so that there is one of it in a component and not one for each number of

@@ -102,5 +102,5 @@ pub use json::{Json, Malformed};
 pub use locate::{locate, probe_version};
 #[cfg(any(target_family = "wasm", test))]
 #[doc(hidden)]
-pub use memory::Shelves;
+pub use memory::Memory;
 pub use version::Version;

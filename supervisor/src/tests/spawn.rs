@@ -161,7 +161,8 @@ async fn an_agent_that_nobody_waits_to_see_started_does_not_stay() {
             wait_for_sleepers(&token, 2);
             drop(ordered);
         }
-        // Agents are started one after the other, so once this one is up the other has come and gone.
+        // Agents are started one after the other, so once this one is up the other was started, and dropped by the
+        // thread where it was not dropped here.
         start(shell("", "")).await.wait().await;
         assert_none_left(&token);
     }

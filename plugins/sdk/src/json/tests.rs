@@ -144,6 +144,18 @@ proptest! {
     }
 
     #[test]
+    fn keys_that_begin_alike_are_told_apart(keys in prop::collection::vec("aaaaaa[ab]{0,14}", 1..8), other in "aaaaaa[ab]{0,14}") {
+        let fields: Vec<String> = keys.iter().enumerate().map(|(number, key)| format!("\"{key}\":{number}")).collect();
+        let text = format!("{{{}}}", fields.join(","));
+        let mut tape = Tape::new();
+        let line = line(&text, 0, text.len(), &mut tape);
+        for key in keys.iter().chain([&other]) {
+            let last = keys.iter().rposition(|found| found == key).map(|number| number as u64);
+            prop_assert_eq!(line.get(key).u64(), last, "{} in {}", key, text);
+        }
+    }
+
+    #[test]
     fn a_line_is_malformed_exactly_when_serde_json_says_so(text in "[{}\\[\\]\",:1a ]{0,24}") {
         let trimmed = text.trim();
         let mut tape = Tape::new();
