@@ -118,9 +118,9 @@ fn start(figures: &Figures, out: &mut String) {
     add!(
         out,
         "Around an agent that writes six lines and exits. Wall time. The process that holds the library starts \
-         {} turns, before this benchmark has deleted anything: ext4 looks again and again at the inodes of files that \
-         were deleted minutes ago when it makes new ones, and a start takes several times as long on a disk where \
-         thousands were (as after a benchmark just before this one).\n",
+         {} turns, before this benchmark has removed any run: for minutes ext4 looks at the inodes of deleted files again \
+         whenever it makes new ones, and where thousands were deleted, as after a benchmark just before this one, a start \
+         takes several times as long.\n",
         crate::start::HELD_ROUNDS * figures.rounds
     );
     add!(out, "| | ms | over bare |\n|---|---|---|");
@@ -158,8 +158,8 @@ fn memory(figures: &Figures, out: &mut String) {
     add!(out, "\n## Live runs in one process\n");
     add!(
         out,
-        "Recorded runs, whose agents have written 64 KiB of the mixed corpus and wait; its events were read. What each adds to the process that \
-         holds the library; the agent's own memory is not in it. Pages that runs share, as they do the initial memory of \
+        "Recorded runs, whose agents have written 64 KiB of the mixed corpus and wait; their events were read. What each adds to the process \
+         that holds the library; the agent's own memory is not in it. Pages that runs share, as they do the initial memory of \
          their adapter, are memory once, and resident for each.\n"
     );
     add!(out, "| runs | memory | resident | descriptors | threads | child processes |\n|---|---|---|---|---|---|");

@@ -37,7 +37,16 @@ pub(crate) fn parse(arguments: &[String]) -> Result<Vec<String>, String> {
             other => return Err(format!("`bench` has no flag `{other}`")),
         }
     }
-    Ok(arguments.to_vec())
+    // What would be passed over in silence.
+    let given = |flag: &&str| arguments.iter().any(|word| word == flag);
+    let tasks: Vec<&str> = ["--profile", "--record", "--report"].into_iter().filter(given).collect();
+    match tasks[..] {
+        [one, other, ..] => Err(format!("`{one}` and `{other}` do not go together")),
+        [task @ ("--profile" | "--record")] if given(&"--check") => {
+            Err(format!("`{task}` measures nothing that `--check` could look at"))
+        }
+        _ => Ok(arguments.to_vec()),
+    }
 }
 
 /// Build both in one command, so that they share their dependencies' features, and measure.
@@ -110,10 +119,20 @@ mod tests {
             ("--only speed", "`speed`"),
             ("--only start --quick now", "`now`"),
             ("--rounds 2", "`--rounds`"),
+            ("--profile --check", "`--profile` measures nothing"),
+            ("--only operators --record --check", "`--record` measures nothing"),
+            ("--report --quick --profile", "`--profile` and `--report`"),
         ] {
             assert!(parse(line).expect_err(line).contains(word), "{line}");
         }
-        for line in ["", "--check", "--quick --rounds 3", "--only start latency --check", "--only operators --record"] {
+        for line in [
+            "",
+            "--check",
+            "--quick --rounds 3",
+            "--only start latency --check",
+            "--only operators --record",
+            "--report --check",
+        ] {
             assert!(parse(line).is_ok(), "{line}");
         }
     }
