@@ -1,7 +1,7 @@
-//! The agent itself on Unix, without what it starts: how it is started, its pipes, its end.
+//! The agent process on Unix, without the processes that it starts: how it is started, its pipes, its exit.
 //!
-//! On Linux it is cloned, where the system lets us. Elsewhere it is forked, by the standard library and tokio, which
-//! copies the tables of our whole memory and is slower by as much as we are large.
+//! On Linux it is cloned if the system permits it. Otherwise the standard library and tokio fork it, which copies the
+//! page tables of the host, so a large host starts agents more slowly.
 
 use std::io;
 use std::os::unix::process::CommandExt;
@@ -10,58 +10,58 @@ use std::process::{Command, Stdio};
 use rustix::process::setsid;
 use tokio::process::{ChildStderr, ChildStdin, ChildStdout};
 
-use super::Exit;
-use super::platform::Nest;
+use crate::exit::Exit;
 #[cfg(target_os = "linux")]
-use super::platform::Offspring;
+use crate::platform::ClonedChild;
+use crate::platform::PendingSpawn;
 
-/// An agent, running or ended.
+/// An agent, running or exited.
 #[derive(Debug)]
-pub(super) struct Agent {
-    pub(super) stdin: Option<ChildStdin>,
-    pub(super) stdout: Option<ChildStdout>,
-    pub(super) stderr: Option<ChildStderr>,
+pub(crate) struct Agent {
+    pub(crate) stdin: Option<ChildStdin>,
+    pub(crate) stdout: Option<ChildStdout>,
+    pub(crate) stderr: Option<ChildStderr>,
     id: u32,
     handle: Handle,
 }
 
-/// Who waits for it.
+/// How the agent was started, and so how to wait for it.
 #[derive(Debug)]
 enum Handle {
     Forked(Box<tokio::process::Child>),
     #[cfg(target_os = "linux")]
-    Cloned(Offspring),
+    Cloned(ClonedChild),
 }
 
 impl Agent {
-    /// Starts one that shall live in the nest, in a session of its own. `command` says the program, its arguments, its
-    /// folder and its whole environment. Must be called within a tokio runtime.
-    pub(super) fn start(command: Command, stdin: bool, nest: &Nest) -> io::Result<Self> {
+    /// Starts an agent in its own session and in the cgroup of `pending`. `command` holds the program, its arguments,
+    /// its working directory and its complete environment. Must be called within a tokio runtime.
+    pub(crate) fn start(command: Command, stdin: bool, pending: &PendingSpawn) -> io::Result<Self> {
         #[cfg(target_os = "linux")]
-        if let Some((offspring, pipes)) = Offspring::start(&command, stdin, nest)? {
+        if let Some((child, pipes)) = ClonedChild::start(&command, stdin, pending.cgroup())? {
             return Ok(Self {
                 stdin: pipes.stdin,
                 stdout: Some(pipes.stdout),
                 stderr: Some(pipes.stderr),
-                id: offspring.id(),
-                handle: Handle::Cloned(offspring),
+                id: child.id(),
+                handle: Handle::Cloned(child),
             });
         }
-        Self::fork(command, stdin, nest)
+        Self::fork(command, stdin, pending)
     }
 
-    /// As where it cannot be cloned.
-    pub(super) fn fork(mut command: Command, stdin: bool, nest: &Nest) -> io::Result<Self> {
+    /// The same without an attempt to clone.
+    pub(crate) fn fork(mut command: Command, stdin: bool, pending: &PendingSpawn) -> io::Result<Self> {
         command.stdin(if stdin { Stdio::piped() } else { Stdio::null() }).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let door = nest.door();
+        let setup = pending.child_setup();
         let hook = move || {
             setsid()?;
-            door.enter()
+            setup.apply()
         };
-        // SAFETY: between fork and exec only async-signal-safe calls are allowed. The hook makes nothing but plain
-        // system calls on values made before the fork: setsid, and in `enter` prctl, getppid and a write. None of
-        // them allocates, locks or panics.
-        #[expect(unsafe_code, reason = "a new session and the signal at the parent's death can be set only here")]
+        // SAFETY: between fork and exec only async-signal-safe calls are allowed. The hook makes only plain system
+        // calls on values created before the fork: setsid, and in `apply` prctl, getppid and a write. None of them
+        // allocates, locks or panics.
+        #[expect(unsafe_code, reason = "only the child can open a session and request the parent death signal")]
         unsafe {
             command.pre_exec(hook);
         }
@@ -70,17 +70,17 @@ impl Agent {
             stdin: child.stdin.take(),
             stdout: child.stdout.take(),
             stderr: child.stderr.take(),
-            id: child.id().expect("a child has an id until it was waited for"),
+            id: child.id().expect("a child has an id until it is waited for"),
             handle: Handle::Forked(Box::new(child)),
         })
     }
 
-    pub(super) fn id(&self) -> u32 {
+    pub(crate) fn id(&self) -> u32 {
         self.id
     }
 
-    /// Whether it was in its nest's cgroup from the first, so that nobody need look it up.
-    pub(super) fn born_inside(&self) -> bool {
+    /// Whether it was created inside its cgroup. If not, it joined by itself, and that may have failed.
+    pub(crate) fn in_cgroup_from_start(&self) -> bool {
         match self.handle {
             Handle::Forked(_) => false,
             #[cfg(target_os = "linux")]
@@ -88,22 +88,22 @@ impl Agent {
         }
     }
 
-    /// Waits for its end. May be cancelled, and called again, also after the end. Closes a stdin that nobody has taken.
-    pub(super) async fn wait(&mut self) -> io::Result<Exit> {
+    /// Waits for its exit. May be cancelled and called again, also after the exit. Closes stdin if it was not taken.
+    pub(crate) async fn wait(&mut self) -> io::Result<Exit> {
         drop(self.stdin.take());
         match &mut self.handle {
             Handle::Forked(child) => child.wait().await.map(Exit::from),
             #[cfg(target_os = "linux")]
-            Handle::Cloned(offspring) => offspring.wait().await,
+            Handle::Cloned(child) => child.wait().await,
         }
     }
 
-    /// How it has ended, if it has.
-    pub(super) fn try_wait(&mut self) -> io::Result<Option<Exit>> {
+    /// Its exit status, if it has exited.
+    pub(crate) fn try_wait(&mut self) -> io::Result<Option<Exit>> {
         match &mut self.handle {
             Handle::Forked(child) => child.try_wait().map(|status| status.map(Exit::from)),
             #[cfg(target_os = "linux")]
-            Handle::Cloned(offspring) => offspring.try_wait(),
+            Handle::Cloned(child) => child.try_wait(),
         }
     }
 }

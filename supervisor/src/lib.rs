@@ -1,16 +1,84 @@
-//! The supervisor: the only place that starts agents, and the only one that kills.
+//! Starts coding agents and ends them, together with every process that they started.
 //!
-//! Agents start tools in sessions of their own, tools leave daemons behind, and hosts are killed. So a [`Process`] is
-//! never only the process that was started: it is a whole tree, found again by process group, session, parentage, a
-//! marker in the environment and, where the system lets us, a cgroup. [`Process::sweep`] ends when a look finds none
-//! of it left; [`reap_orphans`] does the same for the runs of hosts that died.
+//! An agent starts tools, tools start daemons, and a host can be killed at any moment. Killing one process id is not
+//! enough. So a [`Process`] represents the whole process tree of one run: [`Process::clean_up`] returns only when a
+//! scan finds none of it left (or names the survivors), and [`reap_orphans`] does the same for runs whose host has died.
 //!
-//! It never signals a bare number that might meanwhile mean somebody else, never waits for children it does not know,
-//! and knows nothing of adapters, turns or outcomes. It is a crate of its own because it is all that differs between
-//! systems: without the host's dependencies any machine can check it for all of them.
+//! ```no_run
+//! use std::time::Duration;
+//! use wharf_supervisor::{Process, SpawnSpec, reap_orphans};
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let registry = std::path::Path::new("/var/lib/example/live");
+//! // Ends what a killed host has left. This call blocks.
+//! for run in reap_orphans(registry) {
+//!     eprintln!("run {}: killed {} leftover processes", run.run, run.cleanup.killed.len());
+//! }
+//!
+//! let mut spec = SpawnSpec::new("/usr/bin/agent", "/home/me/project", "run-1");
+//! spec.args = vec!["--print".into(), "hello".into()];
+//! spec.environment = vec![("PATH".into(), "/usr/bin:/bin".into())];
+//! spec.registry = Some(registry.to_owned());
+//! let mut process = Process::spawn(spec).await?;
+//! let mut stdout = process.take_stdout().expect("not taken before");
+//! tokio::io::copy(&mut stdout, &mut tokio::io::stdout()).await?;
+//!
+//! let exit = process.wait().await;
+//! // Tools get one second to exit by themselves, then they are killed.
+//! let cleanup = process.clean_up(Duration::from_secs(1)).await;
+//! println!("exit code {:?}, {} tools killed", exit.code, cleanup.killed.len());
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # Theory of operation (Linux)
+//!
+//! **Start.** [`Process::spawn`] checks the [`SpawnSpec`], creates a cgroup (version 2) for the run below the host's own
+//! if the system permits it, and writes a record of the run to [`SpawnSpec::registry`]. Then it starts the agent: with
+//! `clone3`, so that the agent is in its cgroup from its first instruction and none of the host's memory is copied; or,
+//! if that is unavailable, with `fork`, and the child joins the cgroup before it executes the program. Either way the
+//! agent leads its own session and process group, and gets SIGTERM when the host dies. The kernel ties that signal to
+//! the *thread* that started the agent, so one thread that never exits starts all of them. Two environment variables,
+//! [`MARKER_RUN`] and [`MARKER_HOST`], mark every process that inherits the environment.
+//!
+//! **Find.** A process belongs to a run if it is in the run's cgroup, carries both markers, shares a session with a
+//! member, has a member as its parent, or was a member in an earlier scan. A scan of all live runs once a second
+//! remembers processes whose parents will be dead later. A host that called [`become_subreaper`] also claims orphans
+//! that became its children. [`Process::containment`] says which of these methods is the strongest for a run.
+//!
+//! **End.** [`Process::interrupt`], [`Process::terminate`] and [`Process::kill`] signal the agent's process group.
+//! [`Process::clean_up`] then kills what is left, the agent included, and scans again until nothing is found. An empty
+//! cgroup is proof; without a cgroup, two scans in a row must find nothing. A process is identified by process id *and*
+//! start time, and signalled through a pidfd if the kernel has them, so a reused process id is never hit. A [`Process`]
+//! that is dropped without a cleanup kills its tree, but waits only briefly.
+//!
+//! **On disk.** While a run is alive, the registry holds `<run id>.json`: the boot id and pid namespace, the host, the
+//! agent and the cgroup. It is written before the agent starts, completed after, and removed when no process is left. A
+//! record without a living host is an orphan. [`reap_orphans`] locks it, finds the processes by the recorded agent,
+//! session, cgroup and markers, kills them, and removes the record. Records of an earlier boot are deleted; records of
+//! another pid namespace are kept, because their process ids mean nothing here.
+//!
+//! # Other systems
+//!
+//! - macOS and other Unix systems: the process group only ([`Containment::Group`]). A tool that opens its own session
+//!   is not found, an agent gets no signal when the host dies, and [`reap_orphans`] does nothing.
+//! - Windows: a job object ([`Containment::Job`]) holds the agent and everything it starts. The system ends the job
+//!   when the host dies, so there is nothing to reap. There are no signals: [`Process::interrupt`] and
+//!   [`Process::terminate`] return an error of kind [`Unsupported`](std::io::ErrorKind::Unsupported).
+//!
+//! # What it never does
+//!
+//! It never signals a process id that may have been reused, never waits for children that it does not know, and never
+//! passes the host's environment to an agent. It knows nothing of adapters, turns or outcomes. It is a separate crate
+//! because it contains everything that differs between systems: without the host's dependencies, any machine can
+//! check it for all of them.
 
+mod cleanup;
+mod containment;
 mod error;
-mod order;
+mod exit;
+mod spawn_spec;
 
 #[cfg(unix)]
 mod agent;
@@ -37,89 +105,32 @@ use windows as platform;
 #[cfg(all(test, target_os = "linux"))]
 mod tests;
 
+use std::io;
 use std::path::Path;
-use std::process::ExitStatus;
 
+pub use cleanup::{Cleanup, LeftoverProcess, ReapedRun};
+pub use containment::Containment;
 pub use error::{SpawnError, SpawnErrorKind};
-pub use order::{MARKER_HOST, MARKER_RUN, Order};
+pub use exit::Exit;
 #[cfg(unix)]
 pub use process::Process;
+pub use spawn_spec::{MARKER_HOST, MARKER_RUN, SpawnSpec};
 #[cfg(windows)]
 pub use windows::Process;
 
-/// How a process ended. Both are absent only where the system would not tell.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Exit {
-    /// What it returned, when it ended by itself.
-    pub code: Option<i32>,
-    /// The signal that ended it.
-    pub signal: Option<i32>,
-}
-
-impl From<ExitStatus> for Exit {
-    fn from(status: ExitStatus) -> Self {
-        #[cfg(unix)]
-        let signal = std::os::unix::process::ExitStatusExt::signal(&status);
-        #[cfg(not(unix))]
-        let signal = None;
-        Self { code: status.code(), signal }
-    }
-}
-
-/// What keeps a run's processes together, so that a report can say how far "none is left" may be trusted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Containment {
-    /// A cgroup of its own: nothing leaves it unseen.
-    Cgroup,
-    /// Group, session, parentage and marker, looked up in the process table. A process that cleared its environment,
-    /// opened a session and lost its parent between two looks is found only if this process is the subreaper.
-    ProcessTable,
-    /// The process group only.
-    Group,
-    /// A job object of Windows.
-    Job,
-}
-
-/// A process of a run that was still there when the run was over.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Remnant {
-    /// Its process id, at the time.
-    pub pid: u32,
-    /// Its command line, shortened, or its name in brackets. May contain whatever the agent put into arguments.
-    pub command: String,
-}
-
-/// What a sweep found.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Swept {
-    /// Killed, and gone.
-    pub killed: Vec<Remnant>,
-    /// Still there when the sweep gave up: stuck in the kernel, or not ours to kill.
-    pub survivors: Vec<Remnant>,
-}
-
-/// A run whose host had died, now ended.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Reaped {
-    /// The run's id.
-    pub run: String,
-    /// What was found of it.
-    pub swept: Swept,
-}
-
-/// Lets orphans of our runs become children of this process instead of init, so that they are found by parentage.
+/// Makes orphans of runs become children of this process instead of init, so that they are found by their parent.
 ///
-/// For a program that starts no children but through this module, as the `wharf` binary: a child in a session of its
-/// own that this module did not start is then taken for the remnant of a run. A program that embeds the library must
-/// not call it. Does nothing where the system has no such thing.
-pub fn become_subreaper() -> std::io::Result<()> {
+/// Call it only in a program that starts all its children through this crate, as the `wharf` binary does: any other
+/// child that opens its own session is then mistaken for a leftover process of a run. A program that embeds the library
+/// must not call it. Does nothing on systems other than Linux.
+pub fn become_subreaper() -> io::Result<()> {
     platform::become_subreaper()
 }
 
-/// Ends what is left of runs whose host is gone, as noted in the folder of live runs (see [`Order::registry`]).
+/// Ends what is left of runs whose host has died, as recorded in the folder of live runs (see [`SpawnSpec::registry`]).
 ///
-/// Blocks for as long as it takes, bounded by some seconds a run. Any number of hosts may do it at once: each entry is
-/// locked by the one that works on it. Where the system itself ends the agents of a dead host, there is nothing to do.
-pub fn reap_orphans(registry: &Path) -> Vec<Reaped> {
+/// Blocks until it is done, at most some seconds per run. Any number of hosts may call it at the same time: each record
+/// is locked while one of them works on it. Does nothing on systems other than Linux.
+pub fn reap_orphans(registry: &Path) -> Vec<ReapedRun> {
     platform::reap_orphans(registry)
 }

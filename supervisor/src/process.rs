@@ -1,4 +1,4 @@
-//! A running agent on Unix, and through its [`Tree`] everything that it started.
+//! A running agent on Unix together with its [`ProcessTree`]: everything that it started.
 
 use std::io;
 use std::process::Command;
@@ -8,83 +8,90 @@ use std::time::{Duration, Instant};
 use rustix::process::Signal;
 use tokio::process::{ChildStderr, ChildStdin, ChildStdout};
 
-use super::agent::Agent;
-use super::platform::{self, Nest, Tree};
-use super::{Containment, Exit, Order, SpawnError, SpawnErrorKind, Swept, spawner};
+use crate::agent::Agent;
+use crate::cleanup::Cleanup;
+use crate::containment::Containment;
+use crate::error::{SpawnError, SpawnErrorKind};
+use crate::exit::Exit;
+use crate::platform::{self, PendingSpawn, ProcessTree};
+use crate::spawn_spec::SpawnSpec;
+use crate::spawner;
 
-/// How long a sweep goes on killing before it reports survivors.
-const SWEEP_LIMIT: Duration = Duration::from_secs(5);
-/// The same for a process that is dropped unswept, whose dropper is made to wait.
+/// How long a cleanup keeps killing before it reports survivors.
+const CLEANUP_LIMIT: Duration = Duration::from_secs(5);
+/// The same for a process that is dropped without a cleanup, because the drop blocks its caller.
 const DROP_LIMIT: Duration = Duration::from_secs(2);
-/// How much of an agent's output the system may hold for us.
+/// How much output of an agent the kernel may buffer for us.
 #[cfg(target_os = "linux")]
 const PIPE_SIZE: usize = 1 << 20;
 
-/// How an agent is started.
-type Way = fn(Command, bool, &Nest) -> io::Result<Agent>;
+/// Starts an agent: [`Agent::start`] or [`Agent::fork`].
+type SpawnFn = fn(Command, bool, &PendingSpawn) -> io::Result<Agent>;
 
-/// An agent, running or ended, and its tree.
+/// An agent, running or exited, and its process tree.
 ///
-/// Dropped without a [`sweep`](Process::sweep), it kills the tree itself, as well as it can without waiting long.
+/// If it is dropped without a [`clean_up`](Process::clean_up), it kills the tree, but waits only briefly for it to exit.
 #[derive(Debug)]
 pub struct Process {
     agent: Agent,
-    tree: Arc<Tree>,
-    /// Whether a sweep has found the tree gone.
-    swept: bool,
+    tree: Arc<ProcessTree>,
+    /// Whether a cleanup has found that the whole tree exited.
+    cleaned_up: bool,
 }
 
 impl Process {
-    /// Starts an agent in a session and process group of its own. Must be called within a tokio runtime.
-    pub async fn spawn(order: Order) -> Result<Self, SpawnError> {
-        Self::spawn_by(Agent::start, order).await
+    /// Starts an agent in its own session and process group. Must be called within a tokio runtime.
+    pub async fn spawn(spec: SpawnSpec) -> Result<Self, SpawnError> {
+        Self::spawn_with(Agent::start, spec).await
     }
 
-    /// The same in one way or the other, for tests.
-    pub(super) async fn spawn_by(way: Way, order: Order) -> Result<Self, SpawnError> {
-        order.check()?;
-        let copy = order.clone();
-        match spawner::on_thread(move || Self::spawn_here(way, &copy)).await {
+    /// The same with a given function, for tests.
+    pub(crate) async fn spawn_with(spawn_fn: SpawnFn, spec: SpawnSpec) -> Result<Self, SpawnError> {
+        spec.check()?;
+        let copy = spec.clone();
+        match spawner::on_thread(move || Self::spawn_here(spawn_fn, &copy)).await {
             Ok(result) => result,
-            Err(error) => Err(SpawnError::because(&order, SpawnErrorKind::Other, "no thread to start it from", error)),
+            Err(error) => {
+                Err(spec.error_with_source(SpawnErrorKind::Other, "the thread that starts agents failed", error))
+            }
         }
     }
 
-    /// To be called on the spawner's thread only.
-    fn spawn_here(way: Way, order: &Order) -> Result<Self, SpawnError> {
-        let nest = Nest::prepare(order)?;
-        let mut command = Command::new(&order.program);
+    /// Must be called on the spawner thread.
+    fn spawn_here(spawn_fn: SpawnFn, spec: &SpawnSpec) -> Result<Self, SpawnError> {
+        let pending = PendingSpawn::prepare(spec)?;
+        let mut command = Command::new(&spec.program);
         command
-            .args(&order.args)
-            .current_dir(&order.workspace)
+            .args(&spec.args)
+            .current_dir(&spec.workspace)
             .env_clear()
-            .envs(order.environment.iter().map(|(name, value)| (name, value)))
-            .envs(nest.markers().variables());
-        let start = platform::start();
-        let agent = way(command, order.stdin, &nest).map_err(|error| SpawnError::from_system(order, error))?;
-        let tree = nest.settle(agent.id(), agent.born_inside(), start);
-        // With the agent's number. Nobody has to wait for it: what was noted before the start is enough to find the run,
-        // and stays where this fails.
-        let noted = Arc::clone(&tree);
-        spawner::later(move || drop(noted.note()));
-        Ok(Self { agent, tree, swept: false })
+            .envs(spec.environment.iter().map(|(name, value)| (name, value)))
+            .envs(pending.markers().variables());
+        let guard = platform::begin_spawn();
+        let agent = spawn_fn(command, spec.stdin, &pending).map_err(|error| spec.system_error(error))?;
+        let tree = pending.finish(agent.id(), agent.in_cgroup_from_start(), guard);
+        // Adds the agent's process id to the record. The caller need not wait for that: the record written before the start
+        // is enough to find the run, and it remains if this write fails.
+        let recorded = Arc::clone(&tree);
+        spawner::run_later(move || drop(recorded.write_record()));
+        Ok(Self { agent, tree, cleaned_up: false })
     }
 
-    /// The process id of the agent, which is also that of its group and session.
+    /// The process id of the agent, which is also the id of its process group and session.
     pub fn id(&self) -> u32 {
         self.agent.id()
     }
 
-    /// The way to its stdin, once; none if the order had none. Closed by dropping it.
+    /// The agent's stdin. `None` if it was taken before or [`SpawnSpec::stdin`] is false. Drop it to close it.
     pub fn take_stdin(&mut self) -> Option<ChildStdin> {
         self.agent.stdin.take()
     }
 
-    /// What it says, once.
+    /// The agent's stdout. `None` if it was taken before.
     pub fn take_stdout(&mut self) -> Option<ChildStdout> {
         let stdout = self.agent.stdout.take();
-        // Some agents exit without waiting for their output to be read, and lose what does not fit into the pipe: seen
-        // with Claude Code 2.0. Where the system does not grant the larger one, the usual one has to do.
+        // Some agents exit before their output is read, and lose what does not fit into the pipe: seen with Claude
+        // Code 2.0. If the system does not grant the larger size, the default has to do.
         #[cfg(target_os = "linux")]
         if let Some(stdout) = &stdout {
             let _ = rustix::pipe::fcntl_setpipe_size(stdout, PIPE_SIZE);
@@ -92,94 +99,97 @@ impl Process {
         stdout
     }
 
-    /// What it complains about, once.
+    /// The agent's stderr. `None` if it was taken before.
     pub fn take_stderr(&mut self) -> Option<ChildStderr> {
         self.agent.stderr.take()
     }
 
-    /// What holds the tree together.
+    /// How the processes of the tree are held together.
     pub fn containment(&self) -> Containment {
         self.tree.containment()
     }
 
-    /// Waits for the agent itself, not for its tree: that is the sweep's. May be cancelled and called again, also after
-    /// the end. Closes a stdin that nobody has taken.
+    /// Waits for the exit of the agent, but not of its tree: [`clean_up`](Process::clean_up) does that. May be cancelled
+    /// and called again, also after the exit. Closes stdin if it was not taken.
     pub async fn wait(&mut self) -> Exit {
         match self.agent.wait().await {
             Ok(exit) => {
-                self.tree.agent_reaped();
+                self.tree.mark_agent_reaped();
                 exit
             }
-            // Somebody else in this program has waited for all children: the status is lost, the end is not.
+            // Other code in this program has waited for all children. The agent has exited, but its status is lost.
             Err(_) => Exit::default(),
         }
     }
 
-    /// Asks the whole group to stop what it does (SIGINT). A program that was started with SIGINT ignored, as scripts
-    /// start what they put into the background, hands that on to its agents unless it has a handler for it.
+    /// Sends SIGINT to the whole process group.
+    ///
+    /// If the host was started with SIGINT ignored, as shell scripts start background jobs, its agents ignore it too,
+    /// unless the host installs a handler for it.
     pub fn interrupt(&mut self) -> io::Result<()> {
         self.tree.signal(Signal::INT)
     }
 
-    /// Asks the whole group to end (SIGTERM).
+    /// Sends SIGTERM to the whole process group.
     pub fn terminate(&mut self) -> io::Result<()> {
         self.tree.signal(Signal::TERM)
     }
 
-    /// Ends the whole group (SIGKILL). What has left the group is for the sweep.
+    /// Sends SIGKILL to the whole process group. Processes that have left the group are killed by the cleanup.
     pub fn kill(&mut self) -> io::Result<()> {
         self.tree.signal(Signal::KILL)
     }
 
-    /// Ends everything that is left of the tree, the agent too, and says what that was.
+    /// Ends everything that is left of the tree, the agent included, and reports what that was.
     ///
-    /// For `grace`, what is left may end by itself, as tools do whose agent has just ended; then it is killed without
-    /// further asking. Does not return before a look finds nothing, or some seconds of killing were in vain.
-    pub async fn sweep(&mut self, grace: Duration) -> Swept {
+    /// During `grace`, processes may exit by themselves, as tools do when their agent has just exited; then they are
+    /// killed without warning. Returns when a scan finds nothing, or after some seconds of killing without success.
+    pub async fn clean_up(&mut self, grace: Duration) -> Cleanup {
         let deadline = Instant::now() + grace;
         let mut pause = Duration::from_millis(2);
         loop {
-            let ended = self.reap_agent();
+            let exited = self.reap_agent();
             let left = deadline.saturating_duration_since(Instant::now());
-            if left.is_zero() || (ended && !self.remains().await) {
+            if left.is_zero() || (exited && !self.any_alive().await) {
                 break;
             }
             tokio::time::sleep(pause.min(left)).await;
             pause = (pause * 2).min(Duration::from_millis(100));
         }
         let tree = Arc::clone(&self.tree);
-        // A runtime that is shutting down takes no more blocking work; killing is worth blocking it.
-        let swept = match tokio::task::spawn_blocking(move || tree.sweep(SWEEP_LIMIT)).await {
-            Ok(swept) => swept,
-            Err(_) => self.tree.sweep(SWEEP_LIMIT),
+        // A runtime that is shutting down takes no more blocking work. Then it is worth blocking it.
+        let cleanup = match tokio::task::spawn_blocking(move || tree.clean_up(CLEANUP_LIMIT)).await {
+            Ok(cleanup) => cleanup,
+            Err(_) => self.tree.clean_up(CLEANUP_LIMIT),
         };
-        self.swept = swept.survivors.is_empty();
-        if self.swept {
+        self.cleaned_up = cleanup.survivors.is_empty();
+        if self.cleaned_up {
             self.wait().await;
         }
-        swept
+        cleanup
     }
 
-    /// Whether anything of the tree lives. The look is remembered, and helps the sweep.
-    pub(super) async fn remains(&self) -> bool {
+    /// Whether any process of the tree is alive. The scan is remembered and helps the cleanup.
+    pub(crate) async fn any_alive(&self) -> bool {
         let tree = Arc::clone(&self.tree);
-        tokio::task::spawn_blocking(move || tree.remains()).await.unwrap_or(true)
+        tokio::task::spawn_blocking(move || tree.any_alive()).await.unwrap_or(true)
     }
 
-    /// Whether the agent has ended; a zombie is no remnant.
+    /// Takes the status of an agent that has exited, so that its zombie is not counted as alive. Returns whether it has
+    /// exited.
     fn reap_agent(&mut self) -> bool {
-        let ended = matches!(self.agent.try_wait(), Ok(Some(_)));
-        if ended {
-            self.tree.agent_reaped();
+        let exited = matches!(self.agent.try_wait(), Ok(Some(_)));
+        if exited {
+            self.tree.mark_agent_reaped();
         }
-        ended
+        exited
     }
 }
 
 impl Drop for Process {
     fn drop(&mut self) {
-        if !self.swept {
-            self.tree.sweep(DROP_LIMIT);
+        if !self.cleaned_up {
+            self.tree.clean_up(DROP_LIMIT);
             self.reap_agent();
         }
     }

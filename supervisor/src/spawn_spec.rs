@@ -1,62 +1,97 @@
-//! What to start: a plain description, checked before anything is done.
+//! What to start: plain data, checked before anything is started.
 
 use std::ffi::{OsStr, OsString};
+use std::io;
 use std::path::PathBuf;
 
-use super::{SpawnError, SpawnErrorKind};
+use crate::error::{SpawnError, SpawnErrorKind};
 
-/// The variable that every process of a run inherits: the run's id.
+/// The environment variable with the run id. Every process of a run inherits it.
 pub const MARKER_RUN: &str = "WHARF_RUN";
-/// The variable that says whose run it is: `<process id>:<start time>` of the host.
+/// The environment variable that identifies the host of a run: `<process id>:<start time>`.
 pub const MARKER_HOST: &str = "WHARF_HOST";
 
-/// An agent to be started.
+/// The agent to start: program, arguments, environment and supervision.
+///
+/// Create it with [`SpawnSpec::new`], then set the fields that differ from the defaults.
 #[derive(Clone, Debug)]
-pub struct Order {
-    /// Absolute path: whoever orders has found the program already.
+#[non_exhaustive]
+pub struct SpawnSpec {
+    /// Absolute path of the program. It is not searched for in `PATH`.
     pub program: PathBuf,
-    /// Its arguments, without the program itself.
+    /// The arguments, without the program name. Default: none.
     pub args: Vec<OsString>,
-    /// The folder it starts in.
+    /// The working directory of the agent.
     pub workspace: PathBuf,
-    /// The complete environment, but for the markers: nothing is inherited.
+    /// The complete environment except for the markers; nothing is inherited. Default: empty.
     pub environment: Vec<(OsString, OsString)>,
-    /// Whether stdin is a pipe; otherwise it is empty.
+    /// Whether stdin is a pipe. Default: no, stdin is empty.
     pub stdin: bool,
-    /// The run's id: letters, digits, `-` and `_`, because it names files. Unique over all hosts of the machine.
+    /// The run id, unique among all hosts on the machine. Letters, digits, `-` and `_` only, because file names contain
+    /// it.
     pub run: String,
-    /// The folder of live runs, on this machine's own disk, which [`super::reap_orphans`] reads after a crash.
-    /// Without one, a run whose host is killed depends on the agent to end by the signal that it gets.
+    /// The folder of live runs, on a local disk, which [`reap_orphans`](crate::reap_orphans) reads after a crash.
+    /// Default: none; if the host is then killed, only the agent itself gets a signal, and it may ignore that.
     pub registry: Option<PathBuf>,
-    /// Whether to try for a cgroup.
+    /// Whether to try to create a cgroup for the run. Default: yes.
     pub cgroup: bool,
 }
 
-impl Order {
-    /// Refuses what could not be carried out as it is meant.
-    pub(super) fn check(&self) -> Result<(), SpawnError> {
-        let invalid = |reason: &str| Err(SpawnError::new(self, SpawnErrorKind::Invalid, reason));
-        let plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_';
-        if self.run.is_empty() || self.run.len() > 100 || !self.run.bytes().all(plain) {
-            return invalid("the run's id must be 1 to 100 letters, digits, '-' or '_'");
+impl SpawnSpec {
+    /// A spec with the defaults that the fields document.
+    pub fn new(program: impl Into<PathBuf>, workspace: impl Into<PathBuf>, run: impl Into<String>) -> Self {
+        Self {
+            program: program.into(),
+            args: Vec::new(),
+            workspace: workspace.into(),
+            environment: Vec::new(),
+            stdin: false,
+            run: run.into(),
+            registry: None,
+            cgroup: true,
+        }
+    }
+
+    /// Rejects a spec that cannot be started exactly as written.
+    pub(crate) fn check(&self) -> Result<(), SpawnError> {
+        let invalid = |reason: &str| Err(self.error(SpawnErrorKind::Invalid, reason));
+        let allowed = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_';
+        if self.run.is_empty() || self.run.len() > 100 || !self.run.bytes().all(allowed) {
+            return invalid("the run id must be 1 to 100 letters, digits, '-' or '_'");
         }
         if !self.program.is_absolute() {
             return invalid("the program must be an absolute path");
         }
-        // The standard library would put another name in the place of one with a NUL, and say so only at the start.
-        let cut = |text: &OsStr| text.as_encoded_bytes().contains(&0);
-        if cut(self.program.as_os_str()) || cut(self.workspace.as_os_str()) {
+        // The standard library replaces a string with a NUL by another one, and reports it only when it spawns.
+        let has_nul = |text: &OsStr| text.as_encoded_bytes().contains(&0);
+        if has_nul(self.program.as_os_str()) || has_nul(self.workspace.as_os_str()) {
             return invalid("the path of the program or of the workspace contains a NUL byte");
         }
-        if self.args.iter().any(|argument| cut(argument)) {
+        if self.args.iter().any(|arg| has_nul(arg)) {
             return invalid("an argument contains a NUL byte");
         }
         for (name, value) in &self.environment {
-            if name.is_empty() || name.as_encoded_bytes().contains(&b'=') || cut(name) || cut(value) {
-                return invalid("a variable's name is empty or has '=' in it, or it contains a NUL byte");
+            if name.is_empty() || name.as_encoded_bytes().contains(&b'=') || has_nul(name) || has_nul(value) {
+                return invalid("an environment variable has an empty name, '=' in its name, or a NUL byte");
             }
         }
         Ok(())
+    }
+
+    /// An error about this spec.
+    pub(crate) fn error(&self, kind: SpawnErrorKind, reason: &str) -> SpawnError {
+        SpawnError::new(&self.program, &self.workspace, kind, reason)
+    }
+
+    /// An error about this spec that the system explains further.
+    #[cfg(unix)]
+    pub(crate) fn error_with_source(&self, kind: SpawnErrorKind, reason: &str, source: io::Error) -> SpawnError {
+        self.error(kind, reason).with_source(source)
+    }
+
+    /// The error for a spawn that the system refused.
+    pub(crate) fn system_error(&self, source: io::Error) -> SpawnError {
+        SpawnError::from_system(&self.program, &self.workspace, source)
     }
 }
 
@@ -64,43 +99,38 @@ impl Order {
 mod tests {
     use super::*;
 
-    fn order() -> Order {
-        Order {
-            program: std::env::temp_dir().join("agent"),
+    fn spec() -> SpawnSpec {
+        SpawnSpec {
             args: vec!["-p".into()],
-            workspace: std::env::temp_dir(),
             environment: vec![("HOME".into(), "/home/a=b".into())],
-            stdin: false,
-            run: "0b5c-1_A".into(),
-            registry: None,
-            cgroup: true,
+            ..SpawnSpec::new(std::env::temp_dir().join("agent"), std::env::temp_dir(), "0b5c-1_A")
         }
     }
 
     #[test]
-    fn a_sound_order_passes() {
-        assert!(order().check().is_ok());
+    fn a_valid_spec_passes() {
+        assert!(spec().check().is_ok());
     }
 
     #[test]
-    fn unsound_orders_are_refused_with_a_reason() {
-        type Spoil = fn(&mut Order);
-        let table: [(Spoil, &str); 10] = [
-            (|order| order.run = String::new(), "run's id"),
-            (|order| order.run = "../up".into(), "run's id"),
-            (|order| order.run = "a".repeat(101), "run's id"),
-            (|order| order.program = "agent".into(), "absolute"),
-            (|order| order.program.push("a\0b"), "path"),
-            (|order| order.workspace.push("a\0b"), "path"),
-            (|order| order.args.push("a\0b".into()), "argument"),
-            (|order| order.environment.push((OsString::new(), "x".into())), "variable"),
-            (|order| order.environment.push(("A=B".into(), "x".into())), "variable"),
-            (|order| order.environment.push(("A".into(), "x\0".into())), "variable"),
+    fn invalid_specs_are_rejected_with_a_reason() {
+        type Change = fn(&mut SpawnSpec);
+        let table: [(Change, &str); 10] = [
+            (|spec| spec.run = String::new(), "run id"),
+            (|spec| spec.run = "../up".into(), "run id"),
+            (|spec| spec.run = "a".repeat(101), "run id"),
+            (|spec| spec.program = "agent".into(), "absolute"),
+            (|spec| spec.program.push("a\0b"), "path"),
+            (|spec| spec.workspace.push("a\0b"), "path"),
+            (|spec| spec.args.push("a\0b".into()), "argument"),
+            (|spec| spec.environment.push((OsString::new(), "x".into())), "variable"),
+            (|spec| spec.environment.push(("A=B".into(), "x".into())), "variable"),
+            (|spec| spec.environment.push(("A".into(), "x\0".into())), "variable"),
         ];
-        for (spoil, reason) in table {
-            let mut order = order();
-            spoil(&mut order);
-            let error = order.check().expect_err(reason);
+        for (change, reason) in table {
+            let mut spec = spec();
+            change(&mut spec);
+            let error = spec.check().expect_err(reason);
             assert_eq!(error.kind(), SpawnErrorKind::Invalid);
             assert!(error.to_string().contains(reason), "{error}");
         }

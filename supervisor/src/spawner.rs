@@ -1,9 +1,9 @@
-//! The one thread that starts agents.
+//! The one thread that starts all agents.
 //!
-//! On Linux an agent asks to be signalled when its parent dies, but the kernel means the *thread* that started it, not
-//! the process: an agent started from a tokio worker or a blocking thread would be ended when that thread retires. So
-//! all agents are started from one thread that lives as long as the process. It also looks after the running trees
-//! between two orders, because it is there anyway.
+//! On Linux an agent gets a signal when its parent dies, but the kernel means the *thread* that started it, not the
+//! process: an agent started from a tokio worker or a blocking thread would be ended when that thread exits. So all
+//! agents are started from one thread that lives as long as the process. Between spawns the same thread scans the live
+//! runs once a second.
 
 use std::any::Any;
 use std::io;
@@ -14,32 +14,32 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::oneshot;
 
-use super::platform;
+use crate::platform;
 
-/// Often enough to see the parents of daemons that take their time, seldom enough to cost nothing.
-const BETWEEN_LOOKS: Duration = Duration::from_secs(1);
+/// Short enough to see the parents of most daemons before they exit, long enough to cost nothing.
+const SCAN_INTERVAL: Duration = Duration::from_secs(1);
 
 type Job = Box<dyn FnOnce() + Send>;
 
 static THREAD: Mutex<Option<Sender<Job>>> = Mutex::new(None);
 
-/// Runs `work` on the thread, within the caller's runtime, and gives its answer back. When the caller loses interest,
-/// the answer is dropped where it is made.
-pub(super) async fn on_thread<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> io::Result<T> {
+/// Runs `work` on the thread, within the caller's runtime, and returns its result. If the caller is cancelled, the result
+/// is dropped on the thread.
+pub(crate) async fn on_thread<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> io::Result<T> {
     let runtime = tokio::runtime::Handle::try_current().map_err(io::Error::other)?;
-    let (answer, answered) = oneshot::channel();
+    let (result_sender, result) = oneshot::channel();
     let job: Job = Box::new(move || {
         let _entered = runtime.enter();
-        // Whoever asked may be gone; the answer's own drop cleans up.
-        drop(answer.send(work()));
+        // If the caller was cancelled, dropping the result cleans up.
+        drop(result_sender.send(work()));
     });
-    sender()?.send(job).map_err(|_| io::Error::other("the thread that starts agents has ended"))?;
-    answered.await.map_err(|_| io::Error::other("the start of the agent panicked"))
+    sender()?.send(job).map_err(|_| io::Error::other("the thread that starts agents has exited"))?;
+    result.await.map_err(|_| io::Error::other("starting the agent panicked"))
 }
 
-/// Runs `work` on the thread, once what it does now is done and answered.
-pub(super) fn later(work: impl FnOnce() + Send + 'static) {
-    // The thread that is asked is there, or nobody would be.
+/// Runs `work` on the thread after the jobs that are already queued. It does not wait for the result.
+pub(crate) fn run_later(work: impl FnOnce() + Send + 'static) {
+    // Callers run on the thread or after it has started, so this does not fail.
     if let Ok(sender) = sender() {
         drop(sender.send(Box::new(work)));
     }
@@ -56,25 +56,25 @@ fn sender() -> io::Result<Sender<Job>> {
     Ok(sender)
 }
 
-/// Never returns while the process lives: the sender in [`THREAD`] is never dropped, and a panic of one job (a runtime
+/// Never returns while the process lives: the sender in [`THREAD`] is never dropped, and a panic in one job (a runtime
 /// that is shutting down panics) must not end the agents of all the others.
 fn serve(jobs: &Receiver<Job>) {
-    let mut next_look = Instant::now() + BETWEEN_LOOKS;
+    let mut next_scan = Instant::now() + SCAN_INTERVAL;
     loop {
-        match jobs.recv_timeout(next_look.saturating_duration_since(Instant::now())) {
-            Ok(job) => survive(job),
+        match jobs.recv_timeout(next_scan.saturating_duration_since(Instant::now())) {
+            Ok(job) => catch_panic(job),
             Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => return,
         }
-        if Instant::now() >= next_look {
-            survive(platform::look_after);
-            next_look = Instant::now() + BETWEEN_LOOKS;
+        if Instant::now() >= next_scan {
+            catch_panic(platform::scan_live_runs);
+            next_scan = Instant::now() + SCAN_INTERVAL;
         }
     }
 }
 
-fn survive(work: impl FnOnce()) {
+fn catch_panic(work: impl FnOnce()) {
     let outcome: Result<(), Box<dyn Any + Send>> = catch_unwind(AssertUnwindSafe(work));
-    // The panic hook has reported it, and the one who waits for the answer is told by its channel.
+    // The panic hook has reported it, and a caller that waits for the result sees its channel close.
     drop(outcome);
 }

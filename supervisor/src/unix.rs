@@ -1,5 +1,7 @@
-//! Other Unix systems, macOS among them: the process group, and nothing that `/proc` would tell. What opens a session
-//! of its own is not found, orphans of dead hosts are not reaped, and [`Containment::Group`] says so.
+//! Unix systems other than Linux, such as macOS: the process group only, because there is no `/proc`.
+//!
+//! A process that opens its own session is not found, and orphans of dead hosts are not reaped.
+//! [`Containment::Group`] tells the caller so.
 
 use std::ffi::OsString;
 use std::io;
@@ -10,130 +12,133 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process_group, test_kill_process_group};
 
-use super::{Containment, MARKER_HOST, MARKER_RUN, Order, Reaped, Remnant, SpawnError, Swept};
+use crate::cleanup::{Cleanup, LeftoverProcess, ReapedRun};
+use crate::containment::Containment;
+use crate::error::SpawnError;
+use crate::spawn_spec::{MARKER_HOST, MARKER_RUN, SpawnSpec};
 
-/// There is no such thing here.
-#[expect(clippy::unnecessary_wraps, reason = "as on Linux")]
-pub(super) fn become_subreaper() -> io::Result<()> {
+/// These systems have no subreaper.
+#[expect(clippy::unnecessary_wraps, reason = "same signature as on Linux")]
+pub(crate) fn become_subreaper() -> io::Result<()> {
     Ok(())
 }
 
-/// Nothing was noted, because a number without a start time may be anybody's by now.
-pub(super) fn reap_orphans(_registry: &Path) -> Vec<Reaped> {
+/// Nothing is recorded here: without a start time, a process id may have been reused.
+pub(crate) fn reap_orphans(_registry: &Path) -> Vec<ReapedRun> {
     Vec::new()
 }
 
-/// Nothing to look at.
-pub(super) fn look_after() {}
+/// There is no process table to scan.
+pub(crate) fn scan_live_runs() {}
 
-/// Nothing to hold while an agent starts.
-pub(super) struct Start;
+/// Nothing has to be locked while an agent starts.
+pub(crate) struct SpawnGuard;
 
-pub(super) fn start() -> Start {
-    Start
+pub(crate) fn begin_spawn() -> SpawnGuard {
+    SpawnGuard
 }
 
 #[derive(Debug)]
-pub(super) struct Markers([(OsString, OsString); 2]);
+pub(crate) struct Markers([(OsString, OsString); 2]);
 
 impl Markers {
-    pub(super) fn variables(&self) -> impl Iterator<Item = (&OsString, &OsString)> {
+    pub(crate) fn variables(&self) -> impl Iterator<Item = (&OsString, &OsString)> {
         self.0.iter().map(|(name, value)| (name, value))
     }
 }
 
 #[derive(Debug)]
-pub(super) struct Nest {
+pub(crate) struct PendingSpawn {
     markers: Markers,
 }
 
-impl Nest {
-    #[expect(clippy::unnecessary_wraps, reason = "as on Linux")]
-    pub(super) fn prepare(order: &Order) -> Result<Self, SpawnError> {
+impl PendingSpawn {
+    #[expect(clippy::unnecessary_wraps, reason = "same signature as on Linux")]
+    pub(crate) fn prepare(spec: &SpawnSpec) -> Result<Self, SpawnError> {
         let host = format!("{}:0", std::process::id());
-        let run = order.run.clone();
+        let run = spec.run.clone();
         Ok(Self { markers: Markers([(MARKER_RUN.into(), run.into()), (MARKER_HOST.into(), host.into())]) })
     }
 
-    pub(super) fn markers(&self) -> &Markers {
+    pub(crate) fn markers(&self) -> &Markers {
         &self.markers
     }
 
-    #[expect(clippy::unused_self, reason = "as on Linux")]
-    pub(super) fn door(&self) -> Door {
-        Door
+    #[expect(clippy::unused_self, reason = "same signature as on Linux")]
+    pub(crate) fn child_setup(&self) -> ChildSetup {
+        ChildSetup
     }
 
-    #[expect(clippy::unused_self, reason = "as on Linux")]
-    pub(super) fn settle(self, pid: u32, _born_inside: bool, _start: Start) -> Arc<Tree> {
-        Arc::new(Tree { group: Pid::from_raw(pid.cast_signed()), reaped: AtomicBool::new(false) })
+    #[expect(clippy::unused_self, reason = "same signature as on Linux")]
+    pub(crate) fn finish(self, pid: u32, _in_cgroup_from_start: bool, _guard: SpawnGuard) -> Arc<ProcessTree> {
+        Arc::new(ProcessTree { group: Pid::from_raw(pid.cast_signed()), agent_reaped: AtomicBool::new(false) })
     }
 }
 
 #[derive(Debug)]
-pub(super) struct Door;
+pub(crate) struct ChildSetup;
 
-impl Door {
-    #[expect(clippy::unused_self, clippy::unnecessary_wraps, reason = "as on Linux")]
-    pub(super) fn enter(&self) -> io::Result<()> {
+impl ChildSetup {
+    #[expect(clippy::unused_self, clippy::unnecessary_wraps, reason = "same signature as on Linux")]
+    pub(crate) fn apply(&self) -> io::Result<()> {
         Ok(())
     }
 }
 
 /// The process group of an agent.
 #[derive(Debug)]
-pub(super) struct Tree {
+pub(crate) struct ProcessTree {
     group: Option<Pid>,
-    /// Whether the agent was waited for.
-    reaped: AtomicBool,
+    /// Whether the agent has been waited for.
+    agent_reaped: AtomicBool,
 }
 
-impl Tree {
-    #[expect(clippy::unused_self, clippy::unnecessary_wraps, reason = "as on Linux")]
-    pub(super) fn note(&self) -> io::Result<()> {
+impl ProcessTree {
+    #[expect(clippy::unused_self, clippy::unnecessary_wraps, reason = "same signature as on Linux")]
+    pub(crate) fn write_record(&self) -> io::Result<()> {
         Ok(())
     }
 
-    #[expect(clippy::unused_self, reason = "as on Linux")]
-    pub(super) fn containment(&self) -> Containment {
+    #[expect(clippy::unused_self, reason = "same signature as on Linux")]
+    pub(crate) fn containment(&self) -> Containment {
         Containment::Group
     }
 
-    pub(super) fn agent_reaped(&self) {
-        self.reaped.store(true, Ordering::Relaxed);
+    pub(crate) fn mark_agent_reaped(&self) {
+        self.agent_reaped.store(true, Ordering::Relaxed);
     }
 
-    pub(super) fn signal(&self, signal: Signal) -> io::Result<()> {
+    pub(crate) fn signal(&self, signal: Signal) -> io::Result<()> {
         match self.group {
-            Some(group) if self.remains() => Ok(kill_process_group(group, signal)?),
+            Some(group) if self.any_alive() => Ok(kill_process_group(group, signal)?),
             _ => Ok(()),
         }
     }
 
-    /// A group keeps its number from being used again for as long as it has a member.
-    pub(super) fn remains(&self) -> bool {
+    /// The id of a group is not reused while the group has a member.
+    pub(crate) fn any_alive(&self) -> bool {
         self.group.is_some_and(|group| test_kill_process_group(group).is_ok())
     }
 
-    pub(super) fn sweep(&self, limit: Duration) -> Swept {
-        let remnant = || Remnant {
+    pub(crate) fn clean_up(&self, limit: Duration) -> Cleanup {
+        let group = || LeftoverProcess {
             pid: self.group.map_or(0, |group| group.as_raw_pid().unsigned_abs()),
             command: "[process group]".into(),
         };
         let deadline = Instant::now() + limit;
-        let mut swept = Swept::default();
-        while self.remains() {
+        let mut cleanup = Cleanup::default();
+        while self.any_alive() {
             if Instant::now() >= deadline {
-                return Swept { killed: Vec::new(), survivors: vec![remnant()] };
+                return Cleanup { killed: Vec::new(), survivors: vec![group()] };
             }
             self.signal(Signal::KILL).ok();
-            swept.killed = vec![remnant()];
-            if !self.reaped.load(Ordering::Relaxed) {
-                // The agent's own zombie keeps the group until tokio takes its status, after this.
+            cleanup.killed = vec![group()];
+            if !self.agent_reaped.load(Ordering::Relaxed) {
+                // The agent's zombie keeps the group alive until tokio takes its status, which happens after this.
                 break;
             }
             std::thread::sleep(Duration::from_millis(5));
         }
-        swept
+        cleanup
     }
 }

@@ -1,7 +1,7 @@
-//! A cgroup (version 2) for each run, where the system lets us make one.
+//! A cgroup (version 2) for each run, if the system permits one.
 //!
-//! Nothing that an agent starts leaves its cgroup by itself, whatever it does to its session or environment. Where
-//! none can be made (version 1 only, not delegated, read-only), runs go without.
+//! No process that an agent starts leaves the cgroup by changing its session or environment. If no cgroup can be created
+//! (version 1 only, not delegated, read-only), runs go without.
 
 use std::collections::HashSet;
 use std::fs::{self, File};
@@ -14,17 +14,17 @@ use rustix::fs::OFlags;
 
 use super::pseudofile;
 
-/// What every cgroup of ours is called, before the run's id.
+/// The names of our cgroups are this and the run id.
 const PREFIX: &str = "wharf-";
 
 /// A cgroup that holds the processes of one run.
 #[derive(Debug)]
-pub(super) struct Cgroup {
+pub(crate) struct Cgroup {
     path: PathBuf,
 }
 
 impl Cgroup {
-    /// Makes one below the cgroup that this process is in.
+    /// Creates one below the cgroup of this process. `None` if that is not possible.
     pub(super) fn create(run: &str) -> Option<Self> {
         let own = pseudofile::read_text("/proc/self/cgroup").ok()?;
         let path = locate(mounts()?, &own)?.join(format!("{PREFIX}{run}"));
@@ -32,89 +32,89 @@ impl Cgroup {
         Some(Self { path })
     }
 
-    /// The one that a dead host has noted. The name is checked: the note is a file that anybody may have written.
+    /// The cgroup that a dead host has recorded. The name is checked, because any program may have written the record.
     pub(super) fn of_dead_host(path: &Path, run: &str) -> Option<Self> {
-        let named = path.file_name().is_some_and(|name| name == format!("{PREFIX}{run}").as_str());
-        (named && path.join("cgroup.procs").is_file()).then(|| Self { path: path.to_owned() })
+        let name_matches = path.file_name().is_some_and(|name| name == format!("{PREFIX}{run}").as_str());
+        (name_matches && path.join("cgroup.procs").is_file()).then(|| Self { path: path.to_owned() })
     }
 
     pub(super) fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The file through which a process enters, by writing "0" to it.
-    pub(super) fn door(&self) -> io::Result<File> {
+    /// The file through which a process joins: it writes "0" to it.
+    pub(super) fn procs_file(&self) -> io::Result<File> {
         File::options().write(true).open(self.path.join("cgroup.procs"))
     }
 
-    /// The folder itself, into which a process can be born.
+    /// The folder itself. `clone3` takes it to create a process inside the cgroup.
     pub(super) fn folder(&self) -> io::Result<File> {
         File::options().read(true).custom_flags(OFlags::DIRECTORY.bits().cast_signed()).open(&self.path)
     }
 
-    /// Whether `pid` is in it. Asked of a child that was not waited for yet, it holds even if that has ended already.
-    pub(super) fn holds(&self, pid: i32) -> bool {
+    /// Whether `pid` is in it. For a child that has not been waited for, this also works after its exit.
+    pub(super) fn contains(&self, pid: i32) -> bool {
         let (Ok(text), Some(name)) = (pseudofile::read_text(format!("/proc/{pid}/cgroup")), self.path.file_name())
         else {
             return false;
         };
-        own_path(&text).is_some_and(|path| Path::new(path).components().any(|part| part.as_os_str() == name))
+        v2_path(&text).is_some_and(|path| Path::new(path).components().any(|part| part.as_os_str() == name))
     }
 
-    /// The processes in it and in the cgroups that they made below it.
+    /// The processes in it and in the cgroups that they created below it.
     pub(super) fn pids(&self) -> HashSet<i32> {
         let mut pids = HashSet::new();
-        each(&self.path, &mut |folder| {
+        visit_folders(&self.path, &mut |folder| {
             let text = pseudofile::read_text(folder.join("cgroup.procs")).unwrap_or_default();
             pids.extend(text.lines().filter_map(|line| line.parse::<i32>().ok()));
         });
         pids
     }
 
-    /// Whether anything lives in it.
-    pub(super) fn populated(&self) -> bool {
+    /// Whether a process is alive in it or below it.
+    pub(super) fn is_populated(&self) -> bool {
         let events = pseudofile::read_text(self.path.join("cgroup.events")).unwrap_or_default();
         events.lines().any(|line| line == "populated 1")
     }
 
-    /// Kills all that is in it at once. Kernels before 5.14 cannot; there the members are killed one by one.
+    /// Kills all its processes at once. Before Linux 5.14 this does nothing, and the cleanup kills them one by one.
     pub(super) fn kill(&self) {
-        // Nothing is lost when it fails: the sweep looks again.
+        // A failure does no harm, because the cleanup scans again.
         fs::write(self.path.join("cgroup.kill"), "1").ok();
     }
 
-    /// Removes it. One that is not empty stays.
+    /// Removes it, if it is empty.
     pub(super) fn remove(&self) {
-        each(&self.path, &mut |folder| {
+        visit_folders(&self.path, &mut |folder| {
             fs::remove_dir(folder).ok();
         });
     }
 }
 
-/// Visits a folder's folders and then itself.
-fn each(folder: &Path, visit: &mut dyn FnMut(&Path)) {
+/// Visits all folders below `folder`, then `folder` itself.
+fn visit_folders(folder: &Path, visit: &mut dyn FnMut(&Path)) {
     for item in fs::read_dir(folder).into_iter().flatten().flatten() {
         if item.file_type().is_ok_and(|kind| kind.is_dir()) {
-            each(&item.path(), visit);
+            visit_folders(&item.path(), visit);
         }
     }
     visit(folder);
 }
 
 /// The path of the version 2 hierarchy in `/proc/PID/cgroup`.
-fn own_path(cgroup: &str) -> Option<&str> {
+fn v2_path(cgroup: &str) -> Option<&str> {
     cgroup.lines().find_map(|line| line.strip_prefix("0::"))
 }
 
-/// A part of the version 2 hierarchy, and where it is mounted.
+/// A mount of the version 2 hierarchy, or of the part of it below `root`.
 #[derive(Debug)]
 struct Mount {
     root: String,
     point: String,
 }
 
-/// Where the hierarchy is mounted. Read once: which cgroup we are in changes, where they are mounted does not. What could
-/// not be read, for want of descriptors perhaps, is read again the next time.
+/// The mounts of the hierarchy. Cached, because they do not change, unlike the cgroup of this process. A failed read, for
+/// example because no descriptor was free, is repeated next time.
 fn mounts() -> Option<&'static [Mount]> {
     static MOUNTS: OnceLock<Vec<Mount>> = OnceLock::new();
     if let Some(mounts) = MOUNTS.get() {
@@ -136,17 +136,17 @@ fn parse_mounts(mountinfo: &str) -> Vec<Mount> {
     mountinfo.lines().filter_map(parse).collect()
 }
 
-/// The folder of the cgroup that `cgroup` (of `/proc/self/cgroup`) names, within the mounts.
+/// The folder of this process's cgroup. `cgroup` is the content of `/proc/self/cgroup`.
 fn locate(mounts: &[Mount], cgroup: &str) -> Option<PathBuf> {
-    let own = Path::new(own_path(cgroup)?);
-    // "/../.." is how a cgroup outside of our namespace looks.
+    let own = Path::new(v2_path(cgroup)?);
+    // A cgroup outside of our namespace is shown as "/../..".
     if own.components().any(|part| part == Component::ParentDir) {
         return None;
     }
     mounts.iter().find_map(|mount| Some(Path::new(&mount.point).join(own.strip_prefix(&mount.root).ok()?)))
 }
 
-/// Blanks, tabs, newlines and backslashes are written in octal.
+/// The kernel writes spaces, tabs, newlines and backslashes in octal.
 fn unescape(text: &str) -> String {
     text.replace("\\040", " ").replace("\\011", "\t").replace("\\012", "\n").replace("\\134", "\\")
 }
@@ -156,7 +156,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_own_cgroup_is_found_below_its_mount() {
+    fn the_cgroup_of_this_process_is_found_below_its_mount() {
         let pure = "30 23 0:26 / /sys/fs/cgroup rw,nosuid shared:9 - cgroup2 cgroup2 rw,nsdelegate\n";
         let hybrid = "31 23 0:28 / /sys/fs/cgroup rw - tmpfs tmpfs rw\n\
                       32 31 0:29 / /sys/fs/cgroup/cpu rw - cgroup cgroup rw,cpu\n\
@@ -181,10 +181,10 @@ mod tests {
     }
 
     #[test]
-    fn a_note_may_name_only_the_runs_own_cgroup() {
+    fn a_record_may_name_only_the_cgroup_of_its_run() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("wharf-a");
-        fs::create_dir(&path).expect("made");
+        fs::create_dir(&path).expect("created");
         assert!(Cgroup::of_dead_host(&path, "a").is_none(), "not a cgroup");
         fs::write(path.join("cgroup.procs"), "").expect("written");
         assert!(Cgroup::of_dead_host(&path, "a").is_some());

@@ -1,6 +1,6 @@
-//! An agent that was cloned: its pipes, and its end, which a descriptor of it tells.
+//! An agent that was started with `clone3`: its pipes, and its exit, which a pidfd reports.
 //!
-//! `tokio::process::Child` cannot be had for a process that tokio has not started. This does what it does, no more.
+//! `tokio::process::Child` works only for a process that tokio has started. This is the equivalent for a cloned one.
 
 use std::ffi::{CString, OsStr};
 use std::io;
@@ -13,158 +13,162 @@ use std::time::Duration;
 use rustix::fs::{Mode, OFlags, open};
 use rustix::io::{Errno, fcntl_dupfd_cloexec};
 use rustix::pipe::{PipeFlags, pipe_with};
-use rustix::process::{Signal, WaitId, WaitIdOptions, getpid, pidfd_send_signal, waitid};
+use rustix::process::{Signal, WaitId, WaitIdOptions, pidfd_send_signal, waitid};
 use tokio::io::unix::AsyncFd;
 use tokio::process::{ChildStderr, ChildStdin, ChildStdout};
 
-use super::super::Exit;
 use super::cgroup::Cgroup;
-use super::clone::{Failure, Plan, clone, watch};
-use super::{Door, Nest};
+use super::child_setup::ChildSetup;
+use super::clone::{ChildSpec, CloneError, clone, watch};
+use crate::exit::Exit;
 
-/// Descriptors of agents that were dropped before they had ended, to take their status when they have.
+/// The pidfds of agents that were dropped before they exited. Their exit status is taken later.
 static ABANDONED: Mutex<Vec<Arc<OwnedFd>>> = Mutex::new(Vec::new());
 
-/// How long to wait for a debugger to let go of an agent that has ended: nothing tells.
-const UNTIL_UNTRACED: Duration = Duration::from_millis(20);
+/// How often to check whether a debugger has released an agent that has exited. There is no notification for that.
+const TRACED_POLL_INTERVAL: Duration = Duration::from_millis(20);
 
-/// The agent, as long as its status was not taken.
+/// A cloned child, running or exited.
 #[derive(Debug)]
-pub(in super::super) struct Offspring {
+pub(crate) struct ClonedChild {
     id: u32,
-    /// Readable once it has ended.
-    descriptor: AsyncFd<Arc<OwnedFd>>,
+    /// Readable once the child has exited.
+    pidfd: AsyncFd<Arc<OwnedFd>>,
+    /// Present once its exit status has been taken.
     exit: Option<Exit>,
 }
 
-/// Our ends of its pipes.
+/// Our ends of the child's pipes.
 #[derive(Debug)]
-pub(in super::super) struct Pipes {
-    pub(in super::super) stdin: Option<ChildStdin>,
-    pub(in super::super) stdout: ChildStdout,
-    pub(in super::super) stderr: ChildStderr,
+pub(crate) struct Pipes {
+    pub(crate) stdin: Option<ChildStdin>,
+    pub(crate) stdout: ChildStdout,
+    pub(crate) stderr: ChildStderr,
 }
 
-impl Offspring {
-    /// Starts what the command says in the nest's cgroup, with a pipe for stdin or nothing on it. None if it cannot be
-    /// started in this way, but perhaps in another. Must be called within a tokio runtime.
-    pub(in super::super) fn start(command: &Command, stdin: bool, nest: &Nest) -> io::Result<Option<(Self, Pipes)>> {
-        let Ok(cgroup) = nest.cgroup.as_ref().map(Cgroup::folder).transpose() else { return Ok(None) };
-        let (input, our_input) = if stdin {
-            let (end, ours) = pipe_with(PipeFlags::CLOEXEC)?;
-            (end, Some(ours))
+impl ClonedChild {
+    /// Starts the command in the cgroup. Its stdin is a pipe or empty. `None` if it cannot be cloned, but a fork may
+    /// work. Must be called within a tokio runtime.
+    pub(crate) fn start(command: &Command, stdin: bool, cgroup: Option<&Cgroup>) -> io::Result<Option<(Self, Pipes)>> {
+        let Ok(cgroup) = cgroup.map(Cgroup::folder).transpose() else { return Ok(None) };
+        let (child_stdin, our_stdin) = if stdin {
+            let (read, write) = pipe_with(PipeFlags::CLOEXEC)?;
+            (read, Some(write))
         } else {
             (open("/dev/null", OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?, None)
         };
-        let (our_output, output) = pipe_with(PipeFlags::CLOEXEC)?;
-        let (our_errors, errors) = pipe_with(PipeFlags::CLOEXEC)?;
-        // Before there is a child, because it may fail.
+        let (our_stdout, child_stdout) = pipe_with(PipeFlags::CLOEXEC)?;
+        let (our_stderr, child_stderr) = pipe_with(PipeFlags::CLOEXEC)?;
+        // Before the child is created, because it may fail.
         let pipes = Pipes {
-            stdin: our_input.map(|end| ChildStdin::from_std(end.into())).transpose()?,
-            stdout: ChildStdout::from_std(our_output.into())?,
-            stderr: ChildStderr::from_std(our_errors.into())?,
+            stdin: our_stdin.map(|write| ChildStdin::from_std(write.into())).transpose()?,
+            stdout: ChildStdout::from_std(our_stdout.into())?,
+            stderr: ChildStderr::from_std(our_stderr.into())?,
         };
-        let theirs = [above_stdio(input)?, above_stdio(output)?, above_stdio(errors)?];
+        let child_ends = [above_stdio(child_stdin)?, above_stdio(child_stdout)?, above_stdio(child_stderr)?];
         let variables = command.get_envs().filter_map(|(name, value)| Some((name, value?)));
-        let plan = Plan {
-            program: terminated([command.get_program()])?,
+        let spec = ChildSpec {
+            program: c_string([command.get_program()])?,
             arguments: [command.get_program()]
                 .into_iter()
                 .chain(command.get_args())
-                .map(|word| terminated([word]))
+                .map(|argument| c_string([argument]))
                 .collect::<io::Result<_>>()?,
             environment: variables
-                .map(|(name, value)| terminated([name, OsStr::new("="), value]))
+                .map(|(name, value)| c_string([name, OsStr::new("="), value]))
                 .collect::<io::Result<_>>()?,
-            workspace: terminated([command.get_current_dir().map_or(OsStr::new("."), |folder| folder.as_os_str())])?,
-            stdio: theirs.each_ref().map(AsFd::as_fd),
-            door: Door { host: getpid(), cgroup: None },
+            workspace: c_string([command.get_current_dir().map_or(OsStr::new("."), |folder| folder.as_os_str())])?,
+            stdio: child_ends.each_ref().map(AsFd::as_fd),
+            setup: ChildSetup::new(None),
             cgroup: cgroup.as_ref().map(AsFd::as_fd),
         };
-        let (id, descriptor) = match clone(&plan) {
+        let (id, pidfd) = match clone(&spec) {
             Ok(child) => child,
-            // Too old a kernel, a filter of system calls, a cgroup that cannot be entered, or no room for a process:
-            // a fork will do, or say what is wrong.
-            Err(Failure::Clone) => return Ok(None),
-            // Some C libraries hand a file without a known format to the shell. So they do for a forked agent.
-            Err(Failure::Exec(error)) if error.raw_os_error() == Some(Errno::NOEXEC.raw_os_error()) => return Ok(None),
-            Err(Failure::Exec(error)) => return Err(error),
+            // The kernel is too old, system calls are filtered, the cgroup cannot be joined, or there are too many
+            // processes. A fork works then, or reports what is wrong.
+            Err(CloneError::NotCreated) => return Ok(None),
+            // Some C libraries run a file of unknown format with the shell. A fork leaves that to them.
+            Err(CloneError::Exec(error)) if error.raw_os_error() == Some(Errno::NOEXEC.raw_os_error()) => {
+                return Ok(None);
+            }
+            Err(CloneError::Exec(error)) => return Err(error),
         };
-        match watch(Arc::new(descriptor)) {
-            Ok(descriptor) => Ok(Some((Self { id, descriptor, exit: None }, pipes))),
+        match watch(Arc::new(pidfd)) {
+            Ok(pidfd) => Ok(Some((Self { id, pidfd, exit: None }, pipes))),
             Err(error) => {
-                let (descriptor, error) = error.into_parts();
-                // Nobody could wait for it. What it may have started meanwhile is the nest's to find.
-                pidfd_send_signal(&*descriptor, Signal::KILL).ok();
-                abandon(descriptor);
+                let (pidfd, error) = error.into_parts();
+                // No code could wait for it. The pending spawn cleans up what it may have started meanwhile.
+                pidfd_send_signal(&*pidfd, Signal::KILL).ok();
+                abandon(pidfd);
                 Err(error)
             }
         }
     }
 
-    pub(in super::super) fn id(&self) -> u32 {
+    pub(crate) fn id(&self) -> u32 {
         self.id
     }
 
-    /// Waits for its end. May be cancelled, and called again, also after the end.
-    pub(in super::super) async fn wait(&mut self) -> io::Result<Exit> {
+    /// Waits for its exit. May be cancelled and called again, also after the exit.
+    pub(crate) async fn wait(&mut self) -> io::Result<Exit> {
         if let Some(exit) = self.exit {
             return Ok(exit);
         }
-        if self.descriptor.readable().await.is_err() {
-            // The runtime that it was started in is gone; the one that waits is not.
-            self.descriptor = watch(Arc::clone(self.descriptor.get_ref()))?;
-            drop(self.descriptor.readable().await?);
+        if self.pidfd.readable().await.is_err() {
+            // The runtime that it was started in was shut down. Register with the current one.
+            self.pidfd = watch(Arc::clone(self.pidfd.get_ref()))?;
+            drop(self.pidfd.readable().await?);
         }
         loop {
             if let Some(exit) = self.try_wait()? {
                 return Ok(exit);
             }
-            tokio::time::sleep(UNTIL_UNTRACED).await;
+            tokio::time::sleep(TRACED_POLL_INTERVAL).await;
         }
     }
 
-    /// How it has ended, if it has.
-    pub(in super::super) fn try_wait(&mut self) -> io::Result<Option<Exit>> {
+    /// Its exit status, if it has exited.
+    pub(crate) fn try_wait(&mut self) -> io::Result<Option<Exit>> {
         if self.exit.is_none() {
-            self.exit = reap(self.descriptor.get_ref())?;
+            self.exit = reap(self.pidfd.get_ref())?;
         }
         Ok(self.exit)
     }
 }
 
-impl Drop for Offspring {
+impl Drop for ClonedChild {
     fn drop(&mut self) {
         if matches!(self.try_wait(), Ok(None)) {
-            abandon(Arc::clone(self.descriptor.get_ref()));
+            abandon(Arc::clone(self.pidfd.get_ref()));
         }
     }
 }
 
-/// Takes the status of abandoned agents that have ended since.
+/// Takes the exit status of abandoned agents that have exited.
 pub(super) fn reap_abandoned() {
     let mut abandoned = ABANDONED.lock().unwrap_or_else(PoisonError::into_inner);
-    abandoned.retain(|descriptor| matches!(reap(descriptor), Ok(None)));
+    abandoned.retain(|pidfd| matches!(reap(pidfd), Ok(None)));
 }
 
-fn abandon(descriptor: Arc<OwnedFd>) {
-    ABANDONED.lock().unwrap_or_else(PoisonError::into_inner).push(descriptor);
+fn abandon(pidfd: Arc<OwnedFd>) {
+    ABANDONED.lock().unwrap_or_else(PoisonError::into_inner).push(pidfd);
 }
 
-/// Takes the status, if it has ended. An error means that somebody else here has waited for all children.
-fn reap(descriptor: &OwnedFd) -> io::Result<Option<Exit>> {
-    let status = waitid(WaitId::PidFd(descriptor.as_fd()), WaitIdOptions::EXITED | WaitIdOptions::NOHANG)?;
+/// Takes the exit status, if the child has exited. An error means that other code in this process has waited for all
+/// children.
+fn reap(pidfd: &OwnedFd) -> io::Result<Option<Exit>> {
+    let status = waitid(WaitId::PidFd(pidfd.as_fd()), WaitIdOptions::EXITED | WaitIdOptions::NOHANG)?;
     Ok(status.map(|status| Exit { code: status.exit_status(), signal: status.terminating_signal() }))
 }
 
-/// The same descriptor under a number that no standard one has, as where the host runs with its own closed.
+/// The same descriptor with a number above stderr's. A lower one occurs if the host's own standard streams are closed.
 fn above_stdio(descriptor: OwnedFd) -> io::Result<OwnedFd> {
     const FIRST: i32 = 3;
     if descriptor.as_raw_fd() >= FIRST { Ok(descriptor) } else { Ok(fcntl_dupfd_cloexec(&descriptor, FIRST)?) }
 }
 
-/// The parts in a row, as the kernel wants its strings.
-fn terminated<'a>(parts: impl IntoIterator<Item = &'a OsStr>) -> io::Result<CString> {
+/// The concatenated parts, terminated by a NUL for the kernel.
+fn c_string<'a>(parts: impl IntoIterator<Item = &'a OsStr>) -> io::Result<CString> {
     let bytes: Vec<u8> = parts.into_iter().flat_map(OsStr::as_bytes).copied().collect();
     Ok(CString::new(bytes)?)
 }
@@ -172,22 +176,8 @@ fn terminated<'a>(parts: impl IntoIterator<Item = &'a OsStr>) -> io::Result<CStr
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Order;
     use std::fs;
     use std::time::Instant;
-
-    fn order(run: &str) -> Order {
-        Order {
-            program: "/bin/sleep".into(),
-            args: vec!["60".into()],
-            workspace: "/".into(),
-            environment: vec![],
-            stdin: false,
-            run: run.into(),
-            registry: None,
-            cgroup: false,
-        }
-    }
 
     fn sleeper() -> Command {
         let mut command = Command::new("/bin/sleep");
@@ -196,17 +186,16 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_status_of_an_abandoned_agent_is_taken_later() {
-        let nest = Nest::prepare(&order("abandoned")).expect("made");
-        let Some((offspring, _pipes)) = Offspring::start(&sleeper(), false, &nest).expect("it starts") else { return };
-        let place = format!("/proc/{}", offspring.id());
-        let descriptor = Arc::clone(offspring.descriptor.get_ref());
-        drop(offspring);
+    async fn the_exit_status_of_an_abandoned_agent_is_taken_later() {
+        let Some((child, _pipes)) = ClonedChild::start(&sleeper(), false, None).expect("it starts") else { return };
+        let folder = format!("/proc/{}", child.id());
+        let pidfd = Arc::clone(child.pidfd.get_ref());
+        drop(child);
         reap_abandoned();
-        assert!(fs::exists(&place).expect("readable"), "it lives, and is not waited for");
-        pidfd_send_signal(&*descriptor, Signal::KILL).expect("ours");
+        assert!(fs::exists(&folder).expect("readable"), "it is alive");
+        pidfd_send_signal(&*pidfd, Signal::KILL).expect("our child");
         let begin = Instant::now();
-        while fs::exists(&place).expect("readable") {
+        while fs::exists(&folder).expect("readable") {
             assert!(begin.elapsed() < Duration::from_secs(20), "a zombie is left");
             std::thread::sleep(Duration::from_millis(2));
             reap_abandoned();
@@ -214,24 +203,21 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_is_no_cgroup_is_left_to_the_other_way() {
+    async fn a_folder_that_is_not_a_cgroup_is_left_to_the_fork() {
         let folder = tempfile::tempdir().expect("a folder");
-        let path = folder.path().join("wharf-nowhere");
-        fs::create_dir(&path).expect("made");
+        let path = folder.path().join("wharf-fake");
+        fs::create_dir(&path).expect("created");
         fs::write(path.join("cgroup.procs"), "").expect("written");
-        let mut nest = Nest::prepare(&order("nowhere")).expect("made");
-        nest.cgroup = Cgroup::of_dead_host(&path, "nowhere");
-        assert!(nest.cgroup.is_some());
-        assert!(Offspring::start(&sleeper(), false, &nest).expect("no error").is_none());
-        fs::remove_dir_all(&path).expect("ours");
-        assert!(Offspring::start(&sleeper(), false, &nest).expect("no error").is_none());
-        nest.cgroup = None;
+        let cgroup = Cgroup::of_dead_host(&path, "fake").expect("it looks like a cgroup");
+        assert!(ClonedChild::start(&sleeper(), false, Some(&cgroup)).expect("no error").is_none());
+        fs::remove_dir_all(&path).expect("our folder");
+        assert!(ClonedChild::start(&sleeper(), false, Some(&cgroup)).expect("no error").is_none());
     }
 
     #[test]
-    fn strings_with_a_nul_are_refused() {
-        assert_eq!(terminated([OsStr::new("A"), OsStr::new("=b")]).expect("sound").as_bytes(), b"A=b");
-        let error = terminated([OsStr::new("a\0b")]).expect_err("not a string of C");
+    fn strings_with_a_nul_are_rejected() {
+        assert_eq!(c_string([OsStr::new("A"), OsStr::new("=b")]).expect("valid").as_bytes(), b"A=b");
+        let error = c_string([OsStr::new("a\0b")]).expect_err("not a C string");
         assert_eq!(error.kind(), io::ErrorKind::InvalidInput);
     }
 }

@@ -1,98 +1,96 @@
-//! All trees that this process has in its care, and the agents whose status is not its own to take.
+//! The runs of this process that are alive, and the agents whose exit status belongs to their
+//! [`Process`](crate::Process).
 
 use std::collections::HashSet;
+use std::fmt::Debug;
+use std::io;
+use std::ptr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-use super::family::Adoption;
-use super::offspring;
-use super::table::{self, Identity};
-use super::target;
-use super::tree::Tree;
+use rustix::process::{getpid, set_child_subreaper};
 
-/// Whether orphans of our runs become our children, and no other children of ours look like them.
+use super::members::Adoption;
+use super::process_table::{ProcessEntry, ProcessIdentity};
+
+/// Whether orphans of runs become our children, and no other child of ours looks like one.
 static SUBREAPER: AtomicBool = AtomicBool::new(false);
 
-static ROSTER: Mutex<Roster> = Mutex::new(Roster { trees: Vec::new(), agents: None });
+static LIVE_RUNS: Mutex<LiveRuns> = Mutex::new(LiveRuns { runs: Vec::new(), agents: None });
 
-struct Roster {
-    trees: Vec<Weak<Tree>>,
-    /// The agents that were not waited for yet. (`HashSet::new` is not const.)
-    agents: Option<HashSet<Identity>>,
+/// What this list needs to know about a run. A trait, so that this module does not depend on the process tree, which
+/// uses it.
+pub(super) trait LiveRun: Debug + Send + Sync {
+    /// No process that started earlier belongs to the run.
+    fn started_at(&self) -> u64;
+    /// Remembers the members of the run in this table.
+    fn observe(&self, table: &[ProcessEntry]);
 }
 
-fn roster() -> MutexGuard<'static, Roster> {
-    ROSTER.lock().unwrap_or_else(PoisonError::into_inner)
+struct LiveRuns {
+    runs: Vec<Weak<dyn LiveRun>>,
+    /// The agents that have not been waited for. (`HashSet::new` is not const.)
+    agents: Option<HashSet<ProcessIdentity>>,
 }
 
-/// See [`super::super::become_subreaper`].
-pub(in super::super) fn become_subreaper() -> std::io::Result<()> {
-    rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?;
+fn live_runs() -> MutexGuard<'static, LiveRuns> {
+    LIVE_RUNS.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// See [`crate::become_subreaper`].
+pub(crate) fn become_subreaper() -> io::Result<()> {
+    set_child_subreaper(Some(getpid()))?;
     SUBREAPER.store(true, Ordering::Relaxed);
     Ok(())
 }
 
-/// Held while an agent starts. Whoever has seen a newborn agent in the table and then asks for the [`adoption`] waits
-/// until it is on the roster; otherwise the sweep of another run would take it for an orphan.
-pub(in super::super) struct Start(MutexGuard<'static, Roster>);
+/// Held while an agent starts. Code that has seen a new agent in the process table and then asks for the [`adoption`]
+/// waits until the agent is registered. Otherwise the cleanup of another run could mistake it for an orphan.
+pub(crate) struct SpawnGuard(MutexGuard<'static, LiveRuns>);
 
-/// Begins a start.
-pub(in super::super) fn start() -> Start {
-    Start(roster())
+/// Call it before the agent is created.
+pub(crate) fn begin_spawn() -> SpawnGuard {
+    SpawnGuard(live_runs())
 }
 
-impl Start {
-    /// Takes a tree into care, with its agent.
-    pub(super) fn enter(mut self, tree: &Arc<Tree>, agent: Identity) {
-        self.0.trees.push(Arc::downgrade(tree));
+impl SpawnGuard {
+    /// Adds a run and its agent.
+    pub(super) fn register<R: LiveRun + 'static>(mut self, run: &Arc<R>, agent: ProcessIdentity) {
+        let run = Arc::downgrade(run);
+        self.0.runs.push(run);
         self.0.agents.get_or_insert_default().insert(agent);
     }
 }
 
-/// The tree is gone.
-pub(super) fn leave(tree: &Tree) {
-    roster().trees.retain(|other| !std::ptr::eq(other.as_ptr(), tree) && other.strong_count() > 0);
+/// Removes a run of which no process is left.
+pub(super) fn unregister(run: &dyn LiveRun) {
+    live_runs().runs.retain(|other| !ptr::addr_eq(other.as_ptr(), run) && other.strong_count() > 0);
 }
 
-/// The agent was waited for: its number may be used again.
-pub(super) fn agent_reaped(agent: Identity) {
-    roster().agents.get_or_insert_default().remove(&agent);
+/// Call it when the agent has been waited for: its process id may be reused now.
+pub(super) fn remove_agent(agent: ProcessIdentity) {
+    live_runs().agents.get_or_insert_default().remove(&agent);
 }
 
-/// Whether it is an agent whose [`Process`](super::super::Process) waits for it.
-pub(super) fn is_agent(identity: Identity) -> bool {
-    roster().agents.get_or_insert_default().contains(&identity)
+/// Whether it is an agent whose [`Process`](crate::Process) will wait for it.
+pub(super) fn is_agent(process: ProcessIdentity) -> bool {
+    live_runs().agents.get_or_insert_default().contains(&process)
 }
 
-/// How `tree` may claim orphans, if this process adopts them. To be asked after the table was read, see [`Start`].
-pub(super) fn adoption(tree: &Tree) -> Option<Adoption> {
+/// How `run` may claim orphans, if this process is the subreaper. Must be called after the process table was read, see
+/// [`SpawnGuard`].
+pub(super) fn adoption(run: &dyn LiveRun) -> Option<Adoption> {
     if !SUBREAPER.load(Ordering::Relaxed) {
         return None;
     }
-    let mut roster = roster();
-    let own = roster.agents.get_or_insert_default().clone();
-    let others = roster.trees.iter().filter(|other| !std::ptr::eq(other.as_ptr(), tree));
-    let rivals = others.filter_map(Weak::upgrade).map(|other| other.since()).collect();
-    Some(Adoption { own, rivals })
+    let mut live_runs = live_runs();
+    let agents = live_runs.agents.get_or_insert_default().clone();
+    let others = live_runs.runs.iter().filter(|other| !ptr::addr_eq(other.as_ptr(), run));
+    let other_runs = others.filter_map(Weak::upgrade).map(|other| other.started_at()).collect();
+    Some(Adoption { agents, other_runs })
 }
 
-/// Notes who belongs to each tree now, while their parents still show it, and takes the status of orphans that ended.
-pub(in super::super) fn look_after() {
-    offspring::reap_abandoned();
-    let trees: Vec<Arc<Tree>> = roster().trees.iter().filter_map(Weak::upgrade).collect();
-    if trees.is_empty() {
-        return;
-    }
-    let table = table::read();
-    for tree in &trees {
-        tree.observe(&table);
-    }
-    // An orphan that nothing else connects with one of several runs is nobody's until the last of them ends, but
-    // once it has ended itself there is nothing left to decide.
-    let Some(adoption) = trees.first().and_then(|tree| adoption(tree)) else { return };
-    let host = super::own_pid();
-    let session = table.iter().find(|entry| entry.pid == host).map(|entry| entry.session);
-    for entry in table.iter().filter(|entry| !entry.living && adoption.adopted(entry, host, session)) {
-        target::reap(entry.pid);
-    }
+/// All live runs of this process.
+pub(super) fn all() -> Vec<Arc<dyn LiveRun>> {
+    live_runs().runs.iter().filter_map(Weak::upgrade).collect()
 }

@@ -1,33 +1,33 @@
-//! The mark that every process of a run inherits in its environment.
+//! The markers that every process of a run inherits in its environment.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
 
-use super::super::{MARKER_HOST, MARKER_RUN};
+use super::process_table::ProcessIdentity;
 use super::pseudofile;
-use super::table::Identity;
+use crate::spawn_spec::{MARKER_HOST, MARKER_RUN};
 
-/// The two variables. Both must match: run ids are somebody else's to choose, the host's identity is not.
+/// The two variables. Both must match: another program may choose the same run id, but not the same host identity.
 #[derive(Clone, Debug)]
-pub(in super::super) struct Markers([(OsString, OsString); 2]);
+pub(crate) struct Markers([(OsString, OsString); 2]);
 
 impl Markers {
-    pub(super) fn new(run: &str, host: Identity) -> Self {
-        let host = format!("{}:{}", host.pid, host.start);
+    pub(super) fn new(run: &str, host: ProcessIdentity) -> Self {
+        let host = format!("{}:{}", host.pid, host.start_time);
         Self([(MARKER_RUN.into(), run.into()), (MARKER_HOST.into(), host.into())])
     }
 
-    /// To be set for the agent.
-    pub(in super::super) fn variables(&self) -> impl Iterator<Item = (&OsString, &OsString)> {
+    /// The variables to set for the agent.
+    pub(crate) fn variables(&self) -> impl Iterator<Item = (&OsString, &OsString)> {
         self.0.iter().map(|(name, value)| (name, value))
     }
 
-    /// Whether a process was started with them. One whose environment we may not read was not, as far as we can know.
-    pub(super) fn on(&self, pid: i32) -> bool {
-        pseudofile::read(format!("/proc/{pid}/environ")).is_ok_and(|environment| self.within(&environment))
+    /// Whether a process was started with them. `false` if its environment cannot be read.
+    pub(super) fn are_on(&self, pid: i32) -> bool {
+        pseudofile::read(format!("/proc/{pid}/environ")).is_ok_and(|environment| self.are_in(&environment))
     }
 
-    fn within(&self, environment: &[u8]) -> bool {
+    fn are_in(&self, environment: &[u8]) -> bool {
         self.variables().all(|(name, value)| {
             let expected = [name.as_bytes(), b"=", value.as_bytes()].concat();
             environment.split(|&byte| byte == 0).any(|variable| variable == expected)
@@ -40,8 +40,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn both_must_match_in_full() {
-        let markers = Markers::new("r-1", Identity { pid: 7, start: 99 });
+    fn both_markers_must_match_completely() {
+        let markers = Markers::new("r-1", ProcessIdentity { pid: 7, start_time: 99 });
         let table = [
             ("PATH=/bin\0WHARF_RUN=r-1\0WHARF_HOST=7:99\0", true),
             ("WHARF_HOST=7:99\0A=\0WHARF_RUN=r-1", true),
@@ -53,7 +53,7 @@ mod tests {
             ("", false),
         ];
         for (environment, expected) in table {
-            assert_eq!(markers.within(environment.as_bytes()), expected, "{environment:?}");
+            assert_eq!(markers.are_in(environment.as_bytes()), expected, "{environment:?}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! All processes of a run: who they are at a given moment, and how to end them all.
+//! All processes of a run: which they are at a given moment, and how to end them all.
 
 use std::collections::{BTreeMap, HashSet};
 use std::io;
@@ -9,221 +9,235 @@ use std::time::{Duration, Instant};
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, kill_process_group};
 
-use super::super::{Containment, Remnant, Swept};
 use super::cgroup::Cgroup;
-use super::family::{Claim, family};
-use super::marker::Markers;
-use super::registry::{Note, Record};
-use super::table::{self, Entry, Identity};
-use super::target::{self, Target};
-use super::{own_pid, roster};
+use super::live_runs::{self, LiveRun};
+use super::markers::Markers;
+use super::members::{Criteria, find_members};
+use super::process_handle::{self, ProcessHandle};
+use super::process_table::{self, ProcessEntry, ProcessIdentity, own_pid};
+use super::run_record::{RunFile, RunRecord};
+use crate::cleanup::{Cleanup, LeftoverProcess};
+use crate::containment::Containment;
 
-/// How many descriptors of killed processes are held at once, to wait on.
-const HELD: usize = 64;
-/// How long to wait for the killed before looking again.
-const BETWEEN_ROUNDS: Duration = Duration::from_millis(250);
+/// How many pidfds of killed processes are held at once to wait on.
+const MAX_HANDLES: usize = 64;
+/// How long to wait for killed processes before the next scan.
+const KILL_WAIT: Duration = Duration::from_millis(250);
 
 /// The processes of one run.
 #[derive(Debug)]
-pub(in super::super) struct Tree {
-    record: Record,
+pub(crate) struct ProcessTree {
+    record: RunRecord,
     markers: Markers,
     cgroup: Option<Cgroup>,
-    /// Its file in the folder of live runs.
-    note: Option<Note>,
-    /// Held while that is written or removed: it is written by another thread than the one that removes it.
-    noting: Mutex<()>,
-    /// Whether this process has its agent for a child.
-    ours: bool,
-    /// Whether the agent was waited for, so that its number no longer is its own.
-    reaped: AtomicBool,
-    /// Whether a sweep found nothing left: from then on its numbers are anybody's.
-    gone: AtomicBool,
-    /// The members at the last look. Those that have ended are dropped: their children have other parents by then.
-    known: Mutex<HashSet<Identity>>,
+    /// The file in the folder of live runs.
+    file: Option<RunFile>,
+    /// Held while the file is written or removed, because two threads do that.
+    file_lock: Mutex<()>,
+    /// Whether the agent is a child of this process and has a [`Process`](crate::Process) that waits for it.
+    has_owner: bool,
+    /// Whether the agent has been waited for, so that its process id may be reused.
+    agent_reaped: AtomicBool,
+    /// Whether a cleanup found nothing left. After that, all its process ids may be reused.
+    ended: AtomicBool,
+    /// The members found by the last scan. Members that have exited are dropped: their children have new parents by
+    /// then.
+    known: Mutex<HashSet<ProcessIdentity>>,
 }
 
-impl Tree {
-    pub(super) fn new(record: Record, markers: Markers, cgroup: Option<Cgroup>, note: Option<Note>) -> Self {
-        let (reaped, gone, known) = (AtomicBool::new(false), AtomicBool::new(false), Mutex::default());
-        Self { record, markers, cgroup, note, noting: Mutex::default(), ours: true, reaped, gone, known }
+impl ProcessTree {
+    pub(super) fn new(record: RunRecord, markers: Markers, cgroup: Option<Cgroup>, file: Option<RunFile>) -> Self {
+        Self {
+            record,
+            markers,
+            cgroup,
+            file,
+            file_lock: Mutex::default(),
+            has_owner: true,
+            agent_reaped: AtomicBool::new(false),
+            ended: AtomicBool::new(false),
+            known: Mutex::default(),
+        }
     }
 
-    /// One whose agent is nobody's child to be waited for: of a dead host, or of a start that failed.
-    pub(super) fn unattended(record: &Record, cgroup: Option<Cgroup>, note: Option<Note>) -> Self {
+    /// A tree whose agent no [`Process`](crate::Process) waits for: its host has died, or its start failed.
+    pub(super) fn without_owner(record: &RunRecord, cgroup: Option<Cgroup>, file: Option<RunFile>) -> Self {
         let markers = Markers::new(&record.run, record.host());
-        let tree = Self::new(record.clone(), markers, cgroup, note);
-        Self { ours: false, reaped: AtomicBool::new(true), ..tree }
+        let tree = Self::new(record.clone(), markers, cgroup, file);
+        Self { has_owner: false, agent_reaped: AtomicBool::new(true), ..tree }
     }
 
-    /// Writes it into the folder of live runs, if it has one; not of a run that is over.
-    pub(in super::super) fn note(&self) -> io::Result<()> {
-        let _noting = self.noting.lock().unwrap_or_else(PoisonError::into_inner);
-        match &self.note {
-            Some(note) if !self.gone.load(Ordering::Relaxed) => note.write(&self.record),
+    /// Writes the record to the folder of live runs, if there is one and the run has not ended.
+    pub(crate) fn write_record(&self) -> io::Result<()> {
+        let _locked = self.file_lock.lock().unwrap_or_else(PoisonError::into_inner);
+        match &self.file {
+            Some(file) if !self.ended.load(Ordering::Relaxed) => file.write(&self.record),
             _ => Ok(()),
         }
     }
 
-    pub(in super::super) fn containment(&self) -> Containment {
+    pub(crate) fn containment(&self) -> Containment {
         if self.cgroup.is_some() { Containment::Cgroup } else { Containment::ProcessTable }
     }
 
-    /// The agent was waited for.
-    pub(in super::super) fn agent_reaped(&self) {
-        self.reaped.store(true, Ordering::Relaxed);
+    /// Call it when the agent has been waited for.
+    pub(crate) fn mark_agent_reaped(&self) {
+        self.agent_reaped.store(true, Ordering::Relaxed);
         if let Some(agent) = self.record.agent() {
-            roster::agent_reaped(agent);
+            live_runs::remove_agent(agent);
         }
     }
 
-    /// Nothing older belongs to the run.
-    pub(super) fn since(&self) -> u64 {
-        self.record.agent_start.unwrap_or(self.record.host_start)
-    }
-
-    /// Signals the agent's process group. Once the agent was waited for, the group's number may be another's, so then
-    /// its former members are signalled one by one.
-    pub(in super::super) fn signal(&self, signal: Signal) -> io::Result<()> {
-        // While the tree is whole, because a signal may be the end of those whose children it shows.
-        let members = self.look();
-        if !self.reaped.load(Ordering::Relaxed) {
+    /// Signals the agent's process group. Once the agent has been waited for, the id of the group may be reused, so
+    /// its remaining members are signalled one by one.
+    pub(crate) fn signal(&self, signal: Signal) -> io::Result<()> {
+        // Scan first: the signal may end processes through which their children are found.
+        let members = self.scan();
+        if !self.agent_reaped.load(Ordering::Relaxed) {
             let group = self.record.agent_pid.and_then(Pid::from_raw);
             return match group.map_or(Ok(()), |group| kill_process_group(group, signal)) {
-                // Nobody is left to be signalled.
+                // No process is left to signal.
                 Err(Errno::SRCH) => Ok(()),
                 result => Ok(result?),
             };
         }
         let in_group = members.iter().filter(|entry| Some(entry.session) == self.record.agent_pid);
-        for target in in_group.filter_map(|entry| Target::open(entry.identity())) {
-            // Gone since the look is no failure.
-            target.signal(signal).ok();
+        for process in in_group.filter_map(|entry| ProcessHandle::open(entry.identity())) {
+            // A process that has exited since the scan is not an error.
+            process.signal(signal).ok();
         }
         Ok(())
     }
 
-    /// Whether anything of it lives.
-    pub(in super::super) fn remains(&self) -> bool {
-        // A cgroup knows without a look at all processes of the system; the sweep looks anyway.
-        self.cgroup.as_ref().map_or_else(|| !self.look().is_empty(), Cgroup::populated)
+    /// Whether any process of the run is alive.
+    pub(crate) fn any_alive(&self) -> bool {
+        // A cgroup answers without a scan of all processes. The cleanup scans anyway.
+        self.cgroup.as_ref().map_or_else(|| !self.scan().is_empty(), Cgroup::is_populated)
     }
 
-    /// Kills all that lives of it, until a look finds nothing or the time is over.
+    /// Kills all living processes of the run until a scan finds none or the time limit is reached.
     ///
-    /// One look at the table may miss a process that a dying one has just started. A cgroup that says it is empty is
-    /// proof; without one, two looks in a row must find nothing.
-    pub(in super::super) fn sweep(&self, limit: Duration) -> Swept {
+    /// One scan may miss a process that a dying one has just started. A cgroup that reports to be empty is proof;
+    /// without one, two scans in a row must find nothing.
+    pub(crate) fn clean_up(&self, limit: Duration) -> Cleanup {
         let deadline = Instant::now() + limit;
-        let mut found: BTreeMap<Identity, Remnant> = BTreeMap::new();
-        let enough = if self.cgroup.is_some() { 1 } else { 2 };
-        let mut empty_looks = 0;
+        let mut killed: BTreeMap<ProcessIdentity, LeftoverProcess> = BTreeMap::new();
+        let required_empty_scans = if self.cgroup.is_some() { 1 } else { 2 };
+        let mut empty_scans = 0;
         loop {
-            let living = self.look();
-            if living.is_empty() && !self.cgroup.as_ref().is_some_and(Cgroup::populated) {
-                empty_looks += 1;
-                if empty_looks < enough {
+            let alive = self.scan();
+            if alive.is_empty() && !self.cgroup.as_ref().is_some_and(Cgroup::is_populated) {
+                empty_scans += 1;
+                if empty_scans < required_empty_scans {
                     continue;
                 }
-                self.dismiss();
-                return Swept { killed: found.into_values().collect(), survivors: Vec::new() };
+                self.release();
+                return Cleanup { killed: killed.into_values().collect(), survivors: Vec::new() };
             }
             if Instant::now() >= deadline {
-                let survive = |entry: &Entry| found.remove(&entry.identity()).unwrap_or_else(|| remnant(entry.pid));
-                let mut survivors: Vec<Remnant> = living.iter().map(survive).collect();
+                let survivor =
+                    |entry: &ProcessEntry| killed.remove(&entry.identity()).unwrap_or_else(|| leftover(entry.pid));
+                let mut survivors: Vec<LeftoverProcess> = alive.iter().map(survivor).collect();
                 if survivors.is_empty() {
-                    survivors.push(Remnant { pid: 0, command: "[in the cgroup, unseen in the process table]".into() });
+                    let command = "[in the cgroup, but not in the process table]".into();
+                    survivors.push(LeftoverProcess { pid: 0, command });
                 }
-                return Swept { killed: found.into_values().collect(), survivors };
+                return Cleanup { killed: killed.into_values().collect(), survivors };
             }
-            empty_looks = 0;
-            let mut held = Vec::new();
-            for entry in &living {
-                // Described before it is opened: one that was not ending then still had a command line.
-                let named = found.get(&entry.identity()).cloned().unwrap_or_else(|| remnant(entry.pid));
-                let Some(target) = Target::open(entry.identity()) else { continue };
-                if target.signal(Signal::KILL).is_ok() && !target.entry().ending {
-                    found.insert(entry.identity(), named);
+            empty_scans = 0;
+            let mut handles = Vec::new();
+            for entry in &alive {
+                // Described before it is opened: if it was not exiting then, it still had a command line.
+                let described = killed.get(&entry.identity()).cloned().unwrap_or_else(|| leftover(entry.pid));
+                let Some(process) = ProcessHandle::open(entry.identity()) else { continue };
+                if process.signal(Signal::KILL).is_ok() && !process.entry().exiting {
+                    killed.insert(entry.identity(), described);
                 }
-                if held.len() < HELD {
-                    held.push(target);
+                if handles.len() < MAX_HANDLES {
+                    handles.push(process);
                 }
             }
-            // Whatever they have started since the look.
+            // Also kills what they have started since the scan.
             if let Some(cgroup) = &self.cgroup {
                 cgroup.kill();
             }
             let left = deadline.saturating_duration_since(Instant::now());
-            target::wait_for_any(&held, left.min(BETWEEN_ROUNDS));
+            process_handle::wait_for_any(&handles, left.min(KILL_WAIT));
         }
     }
 
-    /// Nothing is left, so nothing needs to be remembered.
-    fn dismiss(&self) {
+    /// Removes the cgroup, the record and the registration of a run of which no process is left.
+    fn release(&self) {
         if let Some(cgroup) = &self.cgroup {
             cgroup.remove();
         }
-        let noting = self.noting.lock().unwrap_or_else(PoisonError::into_inner);
-        self.gone.store(true, Ordering::Relaxed);
-        if let Some(note) = &self.note {
-            note.remove();
+        let locked = self.file_lock.lock().unwrap_or_else(PoisonError::into_inner);
+        self.ended.store(true, Ordering::Relaxed);
+        if let Some(file) = &self.file {
+            file.remove();
         }
-        drop(noting);
-        roster::leave(self);
+        drop(locked);
+        live_runs::unregister(self);
     }
 
-    /// Takes note of the members, without the costly look into every environment.
-    pub(super) fn observe(&self, table: &[Entry]) {
-        self.members(table, &HashSet::new());
-    }
-
-    /// The living members, by all that tells them.
-    fn look(&self) -> Vec<Entry> {
-        if self.gone.load(Ordering::Relaxed) {
+    /// The living members, found by all criteria.
+    fn scan(&self) -> Vec<ProcessEntry> {
+        if self.ended.load(Ordering::Relaxed) {
             return Vec::new();
         }
-        // In this order: what is found out of the number of an entry after the table was read may at worst concern a
-        // later process, which the start time then saves.
-        let table = table::read();
+        // The table must be read first. What is read about a process id after that may concern a later process with
+        // the same id, but then the start time does not match and the process is not touched.
+        let table = process_table::read();
         let mut marked = self.cgroup.as_ref().map(Cgroup::pids).unwrap_or_default();
-        let recent = table.iter().filter(|entry| entry.living && entry.start >= self.since());
+        let recent = table.iter().filter(|entry| entry.alive && entry.start_time >= self.started_at());
         let unknown: Vec<i32> = {
             let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
             recent.filter(|entry| !known.contains(&entry.identity())).map(|entry| entry.pid).collect()
         };
-        marked.extend(unknown.into_iter().filter(|&pid| self.markers.on(pid)));
+        marked.extend(unknown.into_iter().filter(|&pid| self.markers.are_on(pid)));
         let mut members = self.members(&table, &marked);
-        members.retain(|entry| entry.living);
+        members.retain(|entry| entry.alive);
         members
     }
 
-    fn members(&self, table: &[Entry], marked: &HashSet<i32>) -> Vec<Entry> {
+    fn members(&self, table: &[ProcessEntry], marked: &HashSet<i32>) -> Vec<ProcessEntry> {
         let host = own_pid();
-        // With a cgroup, whoever is not in it is not ours.
-        let adoption = if self.ours && self.cgroup.is_none() { roster::adoption(self) } else { None };
+        // With a cgroup, a process outside of it is never a member of the run.
+        let adoption = if self.has_owner && self.cgroup.is_none() { live_runs::adoption(self) } else { None };
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        let claim = Claim {
+        let criteria = Criteria {
             host,
             agent: self.record.agent(),
-            session_is_fresh: self.ours,
-            since: self.since(),
+            session_id_is_ours: self.has_owner,
+            started_at: self.started_at(),
             known: &known,
             marked,
             adoption: adoption.as_ref(),
         };
-        let members = family(table, &claim);
-        *known = members.iter().map(Entry::identity).collect();
+        let members = find_members(table, &criteria);
+        *known = members.iter().map(ProcessEntry::identity).collect();
         drop(known);
-        for entry in members.iter().filter(|entry| !entry.living && entry.parent == host) {
-            // An agent's status is for whoever waits for the agent.
-            if !roster::is_agent(entry.identity()) {
-                target::reap(entry.pid);
+        for entry in members.iter().filter(|entry| !entry.alive && entry.parent == host) {
+            // The exit status of an agent is left for the `Process` that waits for it.
+            if !live_runs::is_agent(entry.identity()) {
+                process_handle::reap(entry.pid);
             }
         }
         members
     }
 }
 
-fn remnant(pid: i32) -> Remnant {
-    Remnant { pid: pid.unsigned_abs(), command: table::command(pid) }
+impl LiveRun for ProcessTree {
+    fn started_at(&self) -> u64 {
+        self.record.agent_start.unwrap_or(self.record.host_start)
+    }
+
+    /// Skips the markers, because it is expensive to read every environment.
+    fn observe(&self, table: &[ProcessEntry]) {
+        self.members(table, &HashSet::new());
+    }
+}
+
+fn leftover(pid: i32) -> LeftoverProcess {
+    LeftoverProcess { pid: pid.unsigned_abs(), command: process_table::command(pid) }
 }

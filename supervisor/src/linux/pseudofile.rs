@@ -1,7 +1,7 @@
-//! The small files in `/proc` and in cgroups, which the kernel writes while they are read.
+//! The small files in `/proc` and in cgroups, whose content the kernel generates while they are read.
 //!
-//! The standard library asks such a file for its size, is told 0, and feels its way forward in six to nine reads. A look
-//! at the process table reads hundreds of them, so here each costs two: one for all there is, one for its end.
+//! Their reported size is 0, so the standard library needs six to nine reads for one of them. A scan of the process table
+//! reads hundreds. Here each takes two reads: one for the content, one for the end of the file.
 
 use std::io;
 
@@ -9,13 +9,13 @@ use rustix::fs::{Mode, OFlags, open};
 use rustix::io::{read as read_once, retry_on_intr};
 use rustix::path::Arg;
 
-/// More than nearly all of them have. The kernel hands out no more than a page of most anyway.
-const USUAL: usize = 4096;
+/// Enough for nearly all of them. The kernel returns at most a page of most files anyway.
+const INITIAL_CAPACITY: usize = 4096;
 
-/// The whole of a file, however large it is.
+/// The complete content of a file of any size.
 pub(super) fn read(path: impl Arg) -> io::Result<Vec<u8>> {
     let file = open(path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?;
-    let mut content = Vec::with_capacity(USUAL);
+    let mut content = Vec::with_capacity(INITIAL_CAPACITY);
     loop {
         if content.len() == content.capacity() {
             content.reserve(content.len());
@@ -27,7 +27,7 @@ pub(super) fn read(path: impl Arg) -> io::Result<Vec<u8>> {
     }
 }
 
-/// The same as text. Bytes that are none are replaced: they stand in names, and one odd name must not hide the rest.
+/// The same as text. Invalid UTF-8 is replaced: it occurs in names, and one odd name must not hide the rest.
 pub(super) fn read_text(path: impl Arg) -> io::Result<String> {
     read(path).map(|content| String::from_utf8_lossy(&content).into_owned())
 }
@@ -38,15 +38,16 @@ mod tests {
     use std::process::{Command, Stdio};
 
     #[test]
-    fn files_of_any_size_are_read_whole() {
+    fn files_of_any_size_are_read_completely() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("file");
-        for size in [0, 1, USUAL - 1, USUAL, USUAL + 1, 2 * USUAL, 100_000] {
+        for size in [0, 1, INITIAL_CAPACITY - 1, INITIAL_CAPACITY, INITIAL_CAPACITY + 1, 2 * INITIAL_CAPACITY, 100_000]
+        {
             let content: Vec<u8> = (0..=250_u8).cycle().take(size).collect();
             std::fs::write(&path, &content).expect("written");
-            assert!(read(&path).expect("there") == content, "{size} bytes");
+            assert!(read(&path).expect("the file exists") == content, "{size} bytes");
         }
-        let error = read(folder.path().join("missing")).expect_err("not there");
+        let error = read(folder.path().join("missing")).expect_err("the file does not exist");
         assert_eq!(error.kind(), io::ErrorKind::NotFound);
     }
 
@@ -58,10 +59,10 @@ mod tests {
         for number in 0..10 {
             command.env(format!("A{number}"), "x".repeat(100_000));
         }
-        let mut child = command.env("Z", "last").spawn().expect("sleep is everywhere");
-        let content = read(format!("/proc/{}/environ", child.id())).expect("ours");
-        child.kill().expect("ours");
-        child.wait().expect("ours");
+        let mut child = command.env("Z", "last").spawn().expect("every system has sleep");
+        let content = read(format!("/proc/{}/environ", child.id())).expect("our child");
+        child.kill().expect("our child");
+        child.wait().expect("our child");
         assert!(content.len() > 1_000_000, "{}", content.len());
         assert!(content.ends_with(b"\0Z=last\0"));
     }
