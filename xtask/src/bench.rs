@@ -1,73 +1,116 @@
-//! The benchmark: wharf and what it is measured by, built in one go, and run with the same words.
+//! The benchmark: builds wharf and the benchmark in one go, and runs the benchmark with the same arguments.
 
-use crate::step::Step;
+use crate::command::Command;
 use crate::workspace::Workspace;
+use clap::ValueEnum;
 use std::path::PathBuf;
 
-/// What the benchmark takes. Looked at before the build, which takes minutes.
-const FLAGS: [&str; 6] = ["--check", "--quick", "--profile", "--record", "--report", "--only"];
+/// The arguments of `cargo xtask bench`. Checked here, because the build takes minutes.
+#[derive(Debug, Default, clap::Args, PartialEq, Eq)]
+pub(crate) struct BenchArgs {
+    /// Measure only these.
+    #[arg(long, value_name = "SECTION", num_args = 1..)]
+    only: Vec<Section>,
+    /// Small sizes, to see that it works.
+    #[arg(long)]
+    quick: bool,
+    /// How many rounds, an odd number [default: 5].
+    #[arg(long, value_name = "N", value_parser = odd)]
+    rounds: Option<usize>,
+    /// Exit with 1 if a bar is missed.
+    #[arg(long, conflicts_with_all = ["profile", "record"])]
+    check: bool,
+    #[command(flatten)]
+    instead: Instead,
+}
 
-/// What `--only` takes.
-const SECTIONS: [&str; 7] = ["operators", "parse", "start", "latency", "memory", "growth", "pipeline"];
+/// What to do instead of measuring. At most one.
+#[derive(Debug, Default, clap::Args, PartialEq, Eq)]
+#[group(multiple = false)]
+struct Instead {
+    /// Write a profile instead of figures.
+    #[arg(long)]
+    profile: bool,
+    /// With `--only operators`: record them in bench/operators.json.
+    #[arg(long)]
+    record: bool,
+    /// Write the document again from the figures of the last run.
+    #[arg(long)]
+    report: bool,
+}
 
-/// The flags as they are, or what is wrong with them.
-pub(crate) fn parse(arguments: &[String]) -> Result<Vec<String>, String> {
-    let mut words = arguments.iter().peekable();
-    while let Some(word) = words.next() {
-        match word.as_str() {
-            "--only" => {
-                let mut named = 0;
-                while let Some(name) = words.next_if(|word| !word.starts_with("--")) {
-                    if !SECTIONS.contains(&name.as_str()) {
-                        return Err(format!("`bench` has no section `{name}`; it has {}", SECTIONS.join(", ")));
-                    }
-                    named += 1;
-                }
-                if named == 0 {
-                    return Err("`--only` needs the name of a section".to_owned());
-                }
-            }
-            "--rounds" => {
-                let rounds = words.next().and_then(|number| number.parse::<usize>().ok());
-                if rounds.is_none_or(|rounds| rounds % 2 == 0) {
-                    return Err("`--rounds` needs an odd number".to_owned());
-                }
-            }
-            flag if FLAGS.contains(&flag) => {}
-            other => return Err(format!("`bench` has no flag `{other}`")),
+/// What can be measured.
+#[derive(Debug, Clone, Copy, ValueEnum, PartialEq, Eq)]
+enum Section {
+    Operators,
+    Parse,
+    Start,
+    Latency,
+    Memory,
+    Growth,
+    Pipeline,
+}
+
+impl Section {
+    fn as_str(self) -> &'static str {
+        match self {
+            Section::Operators => "operators",
+            Section::Parse => "parse",
+            Section::Start => "start",
+            Section::Latency => "latency",
+            Section::Memory => "memory",
+            Section::Growth => "growth",
+            Section::Pipeline => "pipeline",
         }
-    }
-    // What would be passed over in silence.
-    let given = |flag: &&str| arguments.iter().any(|word| word == flag);
-    let tasks: Vec<&str> = ["--profile", "--record", "--report"].into_iter().filter(given).collect();
-    match tasks[..] {
-        [one, other, ..] => Err(format!("`{one}` and `{other}` do not go together")),
-        [task @ ("--profile" | "--record")] if given(&"--check") => {
-            Err(format!("`{task}` measures nothing that `--check` could look at"))
-        }
-        _ => Ok(arguments.to_vec()),
     }
 }
 
-/// Build both in one command, so that they share their dependencies' features, and measure.
-pub(crate) fn steps(workspace: &Workspace, flags: &[String]) -> Vec<Step> {
-    let build = Step::cargo(&["build", "--release", "--locked", "--package", "wharf", "--package", "wharf-bench"]);
-    let build = build.note(" (some minutes the first time)");
-    let (build, target) = if flags.iter().any(|flag| flag == "--profile") {
-        profiled(build, workspace)
-    } else {
-        (build, workspace.target.clone())
-    };
+/// Odd, so that the median is one of the rounds.
+fn odd(text: &str) -> Result<usize, String> {
+    text.parse().ok().filter(|number| number % 2 == 1).ok_or_else(|| "it must be an odd number".to_owned())
+}
+
+impl BenchArgs {
+    /// The same arguments, for the program that measures.
+    fn forwarded(&self) -> Vec<String> {
+        let mut args = vec![];
+        if !self.only.is_empty() {
+            args.push("--only".to_owned());
+            args.extend(self.only.iter().map(|section| section.as_str().to_owned()));
+        }
+        if let Some(rounds) = self.rounds {
+            args.extend(["--rounds".to_owned(), rounds.to_string()]);
+        }
+        let flags = [
+            ("--quick", self.quick),
+            ("--check", self.check),
+            ("--profile", self.instead.profile),
+            ("--record", self.instead.record),
+            ("--report", self.instead.report),
+        ];
+        args.extend(flags.into_iter().filter(|(_, is_set)| *is_set).map(|(flag, _)| flag.to_owned()));
+        args
+    }
+}
+
+/// Builds both in one command, so that they share their dependencies' features, and measures.
+pub(crate) fn commands(workspace: &Workspace, args: &BenchArgs) -> Vec<Command> {
+    let build =
+        Command::cargo(&["build", "--release", "--locked", "--package", "wharf-cli", "--package", "wharf-bench"]);
+    let build = build.note(" (takes minutes the first time)");
+    let (build, target) =
+        if args.instead.profile { profiled(build, workspace) } else { (build, workspace.target.clone()) };
     let program = target.join("release").join(format!("wharf-bench{}", std::env::consts::EXE_SUFFIX));
-    let run = Step::new(program, &["--folder"]).arguments([workspace.target.join("bench")]).arguments(flags);
+    let run = Command::new(program, &["--folder"]).args([workspace.target.join("bench")]).args(args.forwarded());
     vec![build, run]
 }
 
-/// The build for a profile: with frames, by which perf finds who called whom, and with the names of the guests'
-/// functions. In a folder of its own, because the two builds would throw each other's work away.
-fn profiled(build: Step, workspace: &Workspace) -> (Step, PathBuf) {
+/// The build for a profile: with frame pointers, by which perf finds the callers, and with the names of the guests'
+/// functions. In a separate folder, because the two builds would overwrite each other.
+fn profiled(build: Command, workspace: &Workspace) -> (Command, PathBuf) {
     let target = workspace.target.join("profiled");
-    // A user's own RUSTFLAGS give way: without frames the chains are cut, and nothing in the graph would say so.
+    // This replaces the user's RUSTFLAGS: without frame pointers the call chains are cut, and nothing in the graph
+    // would show that.
     let build = build
         .variable("RUSTFLAGS", "-Cforce-frame-pointers=yes")
         .variable("CARGO_PROFILE_ADAPTER_STRIP", "none")
@@ -78,62 +121,73 @@ fn profiled(build: Step, workspace: &Workspace) -> (Step, PathBuf) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::args::{Task, parse};
     use std::path::Path;
 
-    #[test]
-    fn what_was_built_is_run_with_the_same_words() {
-        let workspace = Workspace { root: "/repository".into(), target: "/elsewhere".into() };
-        let flags = ["--only", "start", "--check"].map(str::to_owned);
-        let steps = steps(&workspace, &flags);
-        let shown: Vec<String> = steps.iter().map(ToString::to_string).collect();
-        assert_eq!(shown[0], "cargo build --release --locked --package wharf --package wharf-bench");
-        assert_eq!(shown[1], "wharf-bench --folder /elsewhere/bench --only start --check");
-        assert_eq!(steps[1], run_from("/elsewhere/release", &flags));
-    }
-
-    #[test]
-    fn a_profile_is_of_a_build_of_its_own() {
-        let workspace = Workspace { root: "/repository".into(), target: "/elsewhere".into() };
-        let flags = ["--profile", "--quick"].map(str::to_owned);
-        let steps = steps(&workspace, &flags);
-        assert_eq!(
-            steps[0].to_string(),
-            "RUSTFLAGS=-Cforce-frame-pointers=yes CARGO_PROFILE_ADAPTER_STRIP=none CARGO_TARGET_DIR=/elsewhere/profiled \
-             cargo build --release --locked --package wharf --package wharf-bench"
-        );
-        assert_eq!(steps[1], run_from("/elsewhere/profiled/release", &flags));
-    }
-
-    /// The program of this folder, with the files where they always are.
-    fn run_from(folder: &str, flags: &[String]) -> Step {
-        let program = Path::new(folder).join(format!("wharf-bench{}", std::env::consts::EXE_SUFFIX));
-        Step::new(program, &["--folder", "/elsewhere/bench"]).arguments(flags)
-    }
-
-    #[test]
-    fn wrong_flags_are_told_before_anything_is_built() {
-        let parse = |line: &str| parse(&line.split_whitespace().map(str::to_owned).collect::<Vec<_>>());
-        for (line, word) in [
-            ("fast", "`fast`"),
-            ("--only", "`--only`"),
-            ("--only speed", "`speed`"),
-            ("--only start --quick now", "`now`"),
-            ("--rounds 2", "`--rounds`"),
-            ("--profile --check", "`--profile` measures nothing"),
-            ("--only operators --record --check", "`--record` measures nothing"),
-            ("--report --quick --profile", "`--profile` and `--report`"),
-        ] {
-            assert!(parse(line).expect_err(line).contains(word), "{line}");
+    fn bench(line: &str) -> BenchArgs {
+        match parse(&format!("bench {line}")).expect(line) {
+            Task::Bench(args) => args,
+            other => panic!("not {other:?}"),
         }
-        for line in [
-            "",
-            "--check",
-            "--quick --rounds 3",
-            "--only start latency --check",
-            "--only operators --record",
-            "--report --check",
+    }
+
+    #[test]
+    fn the_benchmark_that_was_built_gets_the_same_arguments() {
+        let workspace = Workspace { root: "/repository".into(), target: "/elsewhere".into() };
+        let commands = commands(&workspace, &bench("--only start latency --check"));
+        let shown: Vec<String> = commands.iter().map(ToString::to_string).collect();
+        assert_eq!(shown[0], "cargo build --release --locked --package wharf-cli --package wharf-bench");
+        assert_eq!(shown[1], "wharf-bench --folder /elsewhere/bench --only start latency --check");
+        assert_eq!(commands[1], run_from("/elsewhere/release", &["--only", "start", "latency", "--check"]));
+    }
+
+    #[test]
+    fn a_profile_has_its_own_build() {
+        let workspace = Workspace { root: "/repository".into(), target: "/elsewhere".into() };
+        let commands = commands(&workspace, &bench("--profile --quick"));
+        assert_eq!(
+            commands[0].to_string(),
+            "RUSTFLAGS=-Cforce-frame-pointers=yes CARGO_PROFILE_ADAPTER_STRIP=none CARGO_TARGET_DIR=/elsewhere/profiled \
+             cargo build --release --locked --package wharf-cli --package wharf-bench"
+        );
+        assert_eq!(commands[1], run_from("/elsewhere/profiled/release", &["--quick", "--profile"]));
+    }
+
+    /// The program from this folder. Its own files are in the same place in every case.
+    fn run_from(folder: &str, args: &[&str]) -> Command {
+        let program = Path::new(folder).join(format!("wharf-bench{}", std::env::consts::EXE_SUFFIX));
+        Command::new(program, &["--folder", "/elsewhere/bench"]).args(args)
+    }
+
+    #[test]
+    fn invalid_arguments_are_rejected_before_anything_is_built() {
+        for (line, part) in [
+            ("fast", "'fast'"),
+            ("--only", "'--only <SECTION>...'"),
+            ("--only speed", "'speed'"),
+            ("--only start --quick now", "'now'"),
+            ("--rounds 2", "odd number"),
+            ("--rounds many", "odd number"),
+            ("--profile --check", "'--profile' cannot be used with '--check'"),
+            ("--only operators --record --check", "'--record' cannot be used with '--check'"),
+            ("--report --quick --profile", "'--report' cannot be used with '--profile'"),
         ] {
-            assert!(parse(line).is_ok(), "{line}");
+            let error = parse(&format!("bench {line}")).expect_err(line).to_string();
+            assert!(error.contains(part), "{line}: {error}");
+        }
+    }
+
+    #[test]
+    fn valid_arguments_are_forwarded_in_one_order() {
+        for (line, forwarded) in [
+            ("", ""),
+            ("--check", "--check"),
+            ("--rounds 3 --quick", "--rounds 3 --quick"),
+            ("--check --only start latency", "--only start latency --check"),
+            ("--only operators --record", "--only operators --record"),
+            ("--report --check", "--check --report"),
+        ] {
+            assert_eq!(bench(line).forwarded().join(" "), forwarded, "{line}");
         }
     }
 }

@@ -1,145 +1,210 @@
-//! The command line.
+//! A command that a task runs: a program, its arguments, and the line that announces it. All printing is here.
 
-use crate::bench;
-use crate::real::Order;
+use crate::workspace::Workspace;
+use std::env;
+use std::ffi::{OsStr, OsString};
+use std::fmt;
+use std::io::Write as _;
+use std::process::{self, ExitCode, ExitStatus};
 
-/// What `cargo xtask` prints when it is not told what to do.
-pub(crate) const HELP: &str = "\
-Usage: cargo xtask COMMAND
+/// A program to run in the workspace's root.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Command {
+    program: OsString,
+    args: Vec<OsString>,
+    variables: Vec<(&'static str, OsString)>,
+    /// Follows the command in the line that announces it.
+    note: &'static str,
+}
 
-  demo              build wharf and show one whole turn against the bundled fake agent
-  test [-- ARG…]    run all tests; what follows `--` goes to `cargo test`
-  lint              formatting, clippy (the supervisor for Windows and macOS too), rustdoc and cargo-deny
-  guests            build the guests of tests/guests as components
-  soak [FLAG…]      run the tests' agent 10,000 times, 100 at a time, in one process, and look for leaks; stops after
-                    165 seconds; takes --runs N, --parallel N, --seconds N
-  real [AGENT] …    run the suite of real agents: copilot or claude, all of both when none is named
-       --version V     only this version      --scenario NAME  only scenarios with this in their name
-       --offline       skip it, and say so    --ci             skip what cannot be installed, write no table
-  bench [FLAG…]     measure what wharf costs and write docs/performance.md; some ten minutes after the build; on Linux
-       --check         exit with 1 when a bar is missed   --quick          small sizes, to see that it works
-       --only NAME…    operators, parse, start, latency, memory, growth, pipeline
-       --profile       leave a profile instead            --rounds N       instead of 5; odd
-       --record        with `--only operators`: record them in bench/operators.json
-       --report        write the document again from the figures of the last time
-  setup             install the wasm32-wasip2 target where it is missing; the others do it too
-
-CARGO_TARGET_DIR is honoured, and for `real` WHARF_BIN, a wharf to be used instead of building one. A failing step ends the command with its exit code.";
-
-/// What is to be done.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Command {
-    Help,
-    Setup,
-    Demo,
-    /// With arguments for `cargo test`.
-    Test(Vec<String>),
-    Lint,
-    Guests,
-    /// With flags for the soak.
-    Soak(Vec<String>),
-    /// With flags for the benchmark.
-    Bench(Vec<String>),
-    /// Which agents, and how.
-    Real(Order),
+/// Why a task stopped.
+#[derive(Debug)]
+pub(crate) enum Error {
+    /// A command failed, and has printed why.
+    Command(String, ExitStatus),
+    /// Anything else: the message.
+    Other(String),
 }
 
 impl Command {
-    /// From the words of the command line, or why not.
-    pub(crate) fn parse(words: &[String]) -> Result<Command, String> {
-        let Some((name, arguments)) = words.split_first() else {
-            return Ok(Command::Help);
-        };
-        let command = match name.as_str() {
-            "help" | "--help" | "-h" => Command::Help,
-            "setup" => Command::Setup,
-            "demo" => Command::Demo,
-            "lint" => Command::Lint,
-            "guests" => Command::Guests,
-            "soak" => return soak(arguments),
-            "bench" => return bench::parse(arguments).map(Command::Bench),
-            "real" => return Order::parse(arguments).map(Command::Real),
-            "test" => match arguments.split_first() {
-                None => return Ok(Command::Test(vec![])),
-                Some((dashes, rest)) if dashes == "--" => return Ok(Command::Test(rest.to_vec())),
-                Some((word, _)) => {
-                    return Err(format!("`test` takes what is meant for `cargo test` after `--`, not `{word}`"));
-                }
-            },
-            other => return Err(format!("there is no command `{other}`")),
-        };
-        match arguments.first() {
-            Some(argument) => Err(format!("`{name}` takes no argument, and got `{argument}`")),
-            None => Ok(command),
+    pub(crate) fn new(program: impl Into<OsString>, args: &[&str]) -> Command {
+        let args = args.iter().map(Into::into).collect();
+        Command { program: program.into(), args, variables: vec![], note: "" }
+    }
+
+    /// The cargo that runs xtask.
+    pub(crate) fn cargo(args: &[&str]) -> Command {
+        Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()), args)
+    }
+
+    /// Adds arguments.
+    pub(crate) fn args<A: Into<OsString>>(mut self, more: impl IntoIterator<Item = A>) -> Command {
+        self.args.extend(more.into_iter().map(Into::into));
+        self
+    }
+
+    /// Sets an environment variable.
+    pub(crate) fn variable(mut self, name: &'static str, value: impl Into<OsString>) -> Command {
+        self.variables.push((name, value.into()));
+        self
+    }
+
+    /// Adds a note to the line that announces it.
+    pub(crate) fn note(mut self, note: &'static str) -> Command {
+        self.note = note;
+        self
+    }
+
+    /// Announces it and runs it. An exit code other than 0 is an error.
+    pub(crate) fn run(&self, workspace: &Workspace) -> Result<(), Error> {
+        log(&format!("xtask: {self}{}", self.note));
+        match self.process(workspace).status() {
+            Ok(status) if status.success() => Ok(()),
+            Ok(status) => Err(Error::Command(self.to_string(), status)),
+            Err(error) => Err(self.not_started(&error)),
+        }
+    }
+
+    /// Runs it without announcing it, and returns its stdout.
+    pub(crate) fn output(&self, workspace: &Workspace) -> Result<String, Error> {
+        let output = self.process(workspace).output().map_err(|error| self.not_started(&error))?;
+        if output.status.success() {
+            return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
+        }
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        Err(Error::Other(format!("`{self}` failed ({}): {}", output.status, stderr.trim())))
+    }
+
+    fn not_started(&self, error: &std::io::Error) -> Error {
+        Error::Other(format!("`{self}` could not be started: {error}"))
+    }
+
+    fn process(&self, workspace: &Workspace) -> process::Command {
+        let mut command = process::Command::new(&self.program);
+        command.args(&self.args).current_dir(&workspace.root);
+        for (name, _) in env::vars_os().filter(|(name, _)| describes_xtask(name)) {
+            command.env_remove(name);
+        }
+        command
+            .env("CARGO_TARGET_DIR", &workspace.target)
+            .envs(self.variables.iter().map(|(name, value)| (name, value)));
+        command
+    }
+}
+
+/// Whether `cargo run` sets this variable to describe xtask. Some build scripts (`ring`'s, for example) rerun when such a
+/// variable changes, so a nested cargo that inherits it would rebuild what a plain `cargo build` has built.
+fn describes_xtask(name: &OsStr) -> bool {
+    let name = name.to_string_lossy();
+    name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_")
+}
+
+impl fmt::Display for Command {
+    /// As a user would type it.
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (name, value) in &self.variables {
+            write!(formatter, "{name}={} ", value.to_string_lossy())?;
+        }
+        let program = std::path::Path::new(&self.program);
+        let name = program.file_stem().unwrap_or(&self.program).to_string_lossy();
+        write!(formatter, "{name}")?;
+        self.args.iter().try_for_each(|arg| write!(formatter, " {}", arg.to_string_lossy()))
+    }
+}
+
+impl Error {
+    /// Prints it and returns the code to exit with: the command's, if one failed.
+    pub(crate) fn report(self) -> ExitCode {
+        log(&format!("xtask: {self}"));
+        match self {
+            Error::Command(_, status) => ExitCode::from(exit_code(status.code())),
+            Error::Other(_) => ExitCode::FAILURE,
         }
     }
 }
 
-/// Flags and numbers, in pairs.
-fn soak(arguments: &[String]) -> Result<Command, String> {
-    for pair in arguments.chunks(2) {
-        let flag = &pair[0];
-        if !["--runs", "--parallel", "--seconds"].contains(&flag.as_str()) {
-            return Err(format!("`soak` has no flag `{flag}`"));
-        }
-        if pair.get(1).and_then(|number| number.parse::<u32>().ok()).is_none_or(|number| number == 0) {
-            return Err(format!("`{flag}` needs a number"));
+impl fmt::Display for Error {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Error::Command(command, status) => write!(formatter, "`{command}` failed ({status})"),
+            Error::Other(message) => formatter.write_str(message),
         }
     }
-    Ok(Command::Soak(arguments.to_vec()))
+}
+
+/// A command that was killed by a signal has no code, and no failure may look like success.
+fn exit_code(code: Option<i32>) -> u8 {
+    code.and_then(|code| u8::try_from(code).ok()).filter(|code| *code != 0).unwrap_or(1)
+}
+
+/// Runs commands until one fails.
+pub(crate) fn run_all(workspace: &Workspace, commands: &[Command]) -> Result<(), Error> {
+    commands.iter().try_for_each(|command| command.run(workspace))
+}
+
+/// Prints a line to stderr.
+pub(crate) fn log(line: &str) {
+    // A closed stderr is no reason to stop.
+    let _ = writeln!(std::io::stderr(), "{line}");
+}
+
+/// Prints a line of a task's result to stdout.
+pub(crate) fn print(line: &str) {
+    let _ = writeln!(std::io::stdout(), "{line}");
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn parse(line: &str) -> Result<Command, String> {
-        Command::parse(&line.split_whitespace().map(str::to_owned).collect::<Vec<_>>())
+    #[test]
+    fn a_command_is_shown_as_a_user_would_type_it() {
+        let command =
+            Command::new("/toolchain/bin/cargo", &["doc", "--no-deps"]).variable("RUSTDOCFLAGS", "-Dwarnings");
+        assert_eq!(command.args(["--locked"]).to_string(), "RUSTDOCFLAGS=-Dwarnings cargo doc --no-deps --locked");
     }
 
     #[test]
-    fn command_lines() {
-        let test = |arguments: &[&str]| Command::Test(arguments.iter().map(|word| (*word).to_owned()).collect());
-        for (line, command) in [
-            ("", Command::Help),
-            ("--help", Command::Help),
-            ("setup", Command::Setup),
-            ("demo", Command::Demo),
-            ("lint", Command::Lint),
-            ("guests", Command::Guests),
-            ("soak", Command::Soak(vec![])),
-            ("soak --runs 5", Command::Soak(vec!["--runs".to_owned(), "5".to_owned()])),
-            ("bench --quick", Command::Bench(vec!["--quick".to_owned()])),
-            ("test", test(&[])),
-            ("test --", test(&[])),
-            ("test -- outcome -- --nocapture", test(&["outcome", "--", "--nocapture"])),
+    fn exit_codes() {
+        for (code, expected) in [(Some(101), 101), (Some(1), 1), (Some(256), 1), (Some(-1), 1), (Some(0), 1), (None, 1)]
+        {
+            assert_eq!(exit_code(code), expected, "{code:?}");
+        }
+    }
+
+    #[test]
+    fn variables_that_describe_xtask_are_removed() {
+        for (name, is_removed) in [
+            ("CARGO_PKG_NAME", true),
+            ("CARGO_MANIFEST_DIR", true),
+            ("CARGO_HOME", false),
+            ("CARGO_TARGET_DIR", false),
+            ("CARGO_INCREMENTAL", false),
+            ("PATH", false),
         ] {
-            assert_eq!(parse(line), Ok(command), "{line}");
+            assert_eq!(describes_xtask(OsStr::new(name)), is_removed, "{name}");
         }
     }
 
+    #[cfg(unix)]
     #[test]
-    fn wrong_command_lines_name_the_wrong_word() {
-        for (line, word) in [
-            ("dmeo", "dmeo"),
-            ("demo now", "now"),
-            ("test outcome", "outcome"),
-            ("lint --fix", "--fix"),
-            ("soak hard", "hard"),
-            ("bench hard", "hard"),
-            ("soak --runs", "--runs"),
-            ("soak --runs 0", "--runs"),
-        ] {
-            let why = parse(line).expect_err(line);
-            assert!(why.contains(&format!("`{word}`")), "{why}");
-        }
+    fn a_command_builds_in_the_target_folder_unless_it_sets_another() {
+        let workspace = Workspace { root: env::temp_dir(), target: "/target".into() };
+        let command = Command::new("sh", &["-c", "echo $CARGO_TARGET_DIR"]);
+        assert_eq!(command.output(&workspace).expect("an echo"), "/target\n");
+        let command = command.variable("CARGO_TARGET_DIR", "/target/profiled");
+        assert_eq!(command.output(&workspace).expect("an echo"), "/target/profiled\n");
     }
 
+    #[cfg(unix)]
     #[test]
-    fn the_help_names_every_command() {
-        for name in ["demo", "test", "lint", "guests", "soak", "bench", "real", "setup"] {
-            assert!(HELP.contains(&format!("\n  {name} ")), "{name}");
-            assert!(parse(name).is_ok(), "{name}");
-        }
+    fn the_first_command_that_fails_stops_the_task() {
+        let workspace = Workspace { root: env::temp_dir(), target: env::temp_dir() };
+        let exit = |code: &str| Command::new("sh", &["-c", &format!("exit {code}")]);
+        let error = run_all(&workspace, &[exit("0"), exit("7"), exit("8")]).expect_err("the second fails");
+        assert!(matches!(&error, Error::Command(_, status) if status.code() == Some(7)), "{error:?}");
+        let missing = Command::new("xtask-has-no-such-program", &[]);
+        assert!(matches!(missing.run(&workspace), Err(Error::Other(_))));
+        assert!(missing.output(&workspace).is_err());
     }
 }

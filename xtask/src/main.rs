@@ -1,47 +1,40 @@
-//! The chores of the repository, as `cargo xtask COMMAND`.
+//! The development tasks of the repository, as `cargo xtask TASK`.
 //!
-//! It only starts other programs, one step after the other, and stops at the first that fails. What a chore consists
-//! of is plain data ([`chore`]); only [`step`] starts programs and prints.
+//! It only starts other programs, one after the other, and stops at the first that fails. What a task consists of is
+//! plain data ([`tasks`]); only [`command`] starts programs and prints.
 
+mod args;
 mod bench;
-mod chore;
 mod command;
-mod guest;
+mod guests;
 mod real;
-mod step;
-mod target;
+mod tasks;
+mod toolchain;
 mod workspace;
 
-use command::Command;
+use args::{Args, Task};
+use command::Error;
 use std::process::ExitCode;
-use step::{Failed, say};
 use workspace::Workspace;
 
 fn main() -> ExitCode {
-    let words: Vec<String> = std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
-    match Command::parse(&words) {
-        Ok(Command::Help) => {
-            step::print(command::HELP);
-            ExitCode::SUCCESS
-        }
-        Ok(command) => run(&command, &Workspace::of_process()).map_or_else(Failed::report, |()| ExitCode::SUCCESS),
-        Err(why) => {
-            say(&format!("xtask: {why}\nhint: `cargo xtask` lists the commands"));
-            ExitCode::from(2)
-        }
+    let args = Args::read(std::env::args_os()).unwrap_or_else(|error| error.exit());
+    match args.task {
+        None => Args::print_help().map_or(ExitCode::FAILURE, |()| ExitCode::SUCCESS),
+        Some(task) => run(&task, &Workspace::from_env()).map_or_else(Error::report, |()| ExitCode::SUCCESS),
     }
 }
 
-fn run(command: &Command, workspace: &Workspace) -> Result<(), Failed> {
-    target::ensure(workspace, &target::Tools::of_process(target::TARGET))?;
-    match command {
-        Command::Help | Command::Setup => Ok(()),
-        Command::Demo => step::run_all(workspace, &chore::demo(workspace)),
-        Command::Test(arguments) => step::run_all(workspace, &chore::test(arguments)),
-        Command::Lint => chore::lint(workspace),
-        Command::Guests => chore::guests(workspace),
-        Command::Soak(flags) => step::run_all(workspace, &chore::soak(workspace, flags)),
-        Command::Bench(flags) => step::run_all(workspace, &bench::steps(workspace, flags)),
-        Command::Real(order) => real::run(order, workspace),
+fn run(task: &Task, workspace: &Workspace) -> Result<(), Error> {
+    toolchain::ensure(workspace, &toolchain::Tools::from_env(toolchain::TARGET))?;
+    match task {
+        Task::Setup => Ok(()),
+        Task::Demo => command::run_all(workspace, &tasks::demo(workspace)),
+        Task::Test(args) => command::run_all(workspace, &tasks::test(args)),
+        Task::Lint => tasks::lint(workspace),
+        Task::Guests => tasks::guests(workspace),
+        Task::Soak(args) => command::run_all(workspace, &tasks::soak(workspace, args)),
+        Task::Bench(args) => command::run_all(workspace, &bench::commands(workspace, args)),
+        Task::Real(args) => real::run(args, workspace),
     }
 }

