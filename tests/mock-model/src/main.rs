@@ -1,34 +1,41 @@
-//! `wharf-mock-model SCENARIO [RECORD]`: serves a scenario until it is ended, after printing where.
+//! The mock model as a program: serves a scenario until Ctrl-C, after printing its address.
 
+use clap::Parser;
 use std::io::Write as _;
-use std::path::Path;
+use std::path::PathBuf;
 use std::process::ExitCode;
 use wharf_mock_model::{Scenario, Server};
 
+/// Serve a scenario on loopback until Ctrl-C, and print the address.
+#[derive(Debug, Parser)]
+#[command(name = "wharf-mock-model")]
+struct Args {
+    /// The scenario, a JSON file.
+    scenario: PathBuf,
+    /// Write every request to this file, one JSON line each.
+    record: Option<PathBuf>,
+}
+
 #[tokio::main]
 async fn main() -> ExitCode {
-    let words: Vec<String> = std::env::args().skip(1).collect();
-    let (scenario, record) = match words.as_slice() {
-        [scenario] => (scenario, None),
-        [scenario, record] => (scenario, Some(Path::new(record))),
-        _ => return fail("usage: wharf-mock-model SCENARIO.json [RECORD.jsonl]"),
+    let args = Args::parse();
+    let file = args.scenario.display();
+    let scenario: Scenario = match std::fs::read(&args.scenario).map(|bytes| serde_json::from_slice(&bytes)) {
+        Ok(Ok(scenario)) => scenario,
+        Ok(Err(error)) => return fail(&format!("{file} is not a scenario: {error}")),
+        Err(error) => return fail(&format!("cannot read {file}: {error}")),
     };
-    let scenario: Scenario = match std::fs::read(scenario).map(|bytes| serde_json::from_slice(&bytes)) {
-        Ok(Ok(read)) => read,
-        Ok(Err(why)) => return fail(&format!("{scenario} is not a scenario: {why}")),
-        Err(why) => return fail(&format!("{scenario} cannot be read: {why}")),
-    };
-    match Server::start(scenario, record).await {
+    match Server::start(scenario, args.record.as_deref()).await {
         Ok(server) => {
             let _ = writeln!(std::io::stdout(), "{}", server.url());
             let _ = tokio::signal::ctrl_c().await;
             ExitCode::SUCCESS
         }
-        Err(why) => fail(&format!("the server cannot be started: {why}")),
+        Err(error) => fail(&format!("cannot start the server: {error}")),
     }
 }
 
-fn fail(why: &str) -> ExitCode {
-    let _ = writeln!(std::io::stderr(), "wharf-mock-model: {why}");
+fn fail(message: &str) -> ExitCode {
+    let _ = writeln!(std::io::stderr(), "wharf-mock-model: {message}");
     ExitCode::FAILURE
 }

@@ -1,6 +1,6 @@
-//! The agent under test: where it is, what it is told, and how its tools are called.
+//! The agent under test: its files, its environment and the names of its tools.
 
-use crate::options::{Kind, Options};
+use crate::args::{AgentName, Args};
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 use std::fs;
@@ -9,10 +9,10 @@ use std::path::{Path, PathBuf};
 /// One version of one agent.
 #[derive(Debug)]
 pub(crate) struct Agent {
-    pub(crate) kind: Kind,
+    pub(crate) name: AgentName,
     pub(crate) version: String,
     install: PathBuf,
-    /// Shared by all scenarios: an agent unpacks itself there, which takes seconds.
+    /// Shared by all scenarios, because an agent unpacks itself there, which takes seconds.
     pub(crate) home: PathBuf,
     pub(crate) work: PathBuf,
     pub(crate) wharf: PathBuf,
@@ -20,66 +20,66 @@ pub(crate) struct Agent {
     adapter: Option<PathBuf>,
 }
 
-/// Where the model is, for the agent.
+/// The credentials that the agent gets, and with them the model's address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Login {
-    /// A key for a provider: both agents have that.
+    /// An API key for a provider, which both agents support.
     Key,
-    /// A token of GitHub, for Copilot.
+    /// A GitHub token, for Copilot.
     Token,
-    /// None.
+    /// No credentials.
     None,
 }
 
 impl Agent {
-    pub(crate) fn new(options: &Options) -> Agent {
+    pub(crate) fn new(args: &Args) -> Agent {
         Agent {
-            kind: options.kind,
-            version: options.version.clone(),
-            install: options.install.clone(),
-            home: options.work.join("home"),
-            work: options.work.clone(),
-            wharf: options.wharf.clone(),
-            path: options.path.clone(),
-            adapter: options.adapter.clone(),
+            name: args.agent,
+            version: args.version.clone(),
+            install: args.install.clone(),
+            home: args.work.join("home"),
+            work: args.work.clone(),
+            wharf: args.wharf.clone(),
+            path: args.path.clone(),
+            adapter: args.adapter.clone(),
         }
     }
 
-    /// Empty folders, and the program where PATH finds it.
+    /// Empties the work folder and creates the home.
     pub(crate) fn prepare(&self) -> Result<(), String> {
-        let failed = |why: std::io::Error| format!("{} cannot be prepared: {why}", self.work.display());
+        let failed = |error: std::io::Error| format!("cannot prepare {}: {error}", self.work.display());
         if self.work.exists() {
             fs::remove_dir_all(&self.work).map_err(failed)?;
         }
         fs::create_dir_all(&self.home).map_err(failed)
     }
 
-    /// How people call it.
+    /// Its display name and version.
     pub(crate) fn title(&self) -> String {
-        format!("{} {}", self.name(), self.version)
+        format!("{} {}", self.display_name(), self.version)
     }
 
-    pub(crate) fn name(&self) -> &'static str {
-        match self.kind {
-            Kind::Copilot => "Copilot CLI",
-            Kind::Claude => "Claude Code",
+    pub(crate) fn display_name(&self) -> &'static str {
+        match self.name {
+            AgentName::Copilot => "Copilot CLI",
+            AgentName::Claude => "Claude Code",
         }
     }
 
     /// The adapter's id.
     pub(crate) fn id(&self) -> &'static str {
-        match self.kind {
-            Kind::Copilot => "copilot",
-            Kind::Claude => "claude",
+        match self.name {
+            AgentName::Copilot => "copilot",
+            AgentName::Claude => "claude",
         }
     }
 
-    /// What `--adapter` says.
+    /// The value of `--adapter`.
     pub(crate) fn adapter(&self) -> String {
         self.adapter.as_deref().map_or_else(|| self.id().to_owned(), |path| path.to_string_lossy().into_owned())
     }
 
-    /// The configuration: what the bundled adapter is granted, for a component that is named instead of it.
+    /// The configuration file: a component that replaces the bundled adapter gets the bundled adapter's grants.
     pub(crate) fn config(&self, grants: Option<&str>) -> String {
         match (&self.adapter, grants) {
             (Some(_), Some(grants)) => format!("[grants.{}]\n{grants}", self.id()),
@@ -87,19 +87,19 @@ impl Agent {
         }
     }
 
-    /// Whether this is the older of the versions that the suite was written for.
+    /// Whether this is the older of the two pinned versions.
     pub(crate) fn is_old(&self) -> bool {
-        match self.kind {
-            Kind::Copilot => self.version == "1.0.35",
-            Kind::Claude => self.version.starts_with("2.0."),
+        match self.name {
+            AgentName::Copilot => self.version == "1.0.35",
+            AgentName::Claude => self.version.starts_with("2.0."),
         }
     }
 
     pub(crate) fn is_copilot(&self) -> bool {
-        self.kind == Kind::Copilot
+        self.name == AgentName::Copilot
     }
 
-    /// The environment of `wharf`: all of it. What is in there is all that the agent can get.
+    /// The whole environment of `wharf`. The agent can inherit nothing else.
     pub(crate) fn environment(&self, folder: &Path, url: &str, login: Login) -> Vec<(&'static str, String)> {
         let text = |path: PathBuf| path.to_string_lossy().into_owned();
         let mut path = String::new();
@@ -126,20 +126,20 @@ impl Agent {
         let set =
             |pairs: &[(&'static str, &str)]| pairs.iter().map(|(name, value)| (*name, (*value).to_owned())).collect();
         let provider = format!("{url}/v1");
-        match (self.kind, login) {
-            (Kind::Copilot, Login::Key) => set(&[
+        match (self.name, login) {
+            (AgentName::Copilot, Login::Key) => set(&[
                 ("COPILOT_PROVIDER_BASE_URL", &provider),
                 ("COPILOT_PROVIDER_API_KEY", "fake-key-of-the-suite"),
                 ("COPILOT_MODEL", "mock-model"),
                 ("COPILOT_OFFLINE", "true"),
             ]),
-            (Kind::Copilot, Login::Token) => set(&[
+            (AgentName::Copilot, Login::Token) => set(&[
                 ("COPILOT_DEBUG_GITHUB_API_URL", url),
                 ("COPILOT_API_URL", url),
                 ("COPILOT_GITHUB_TOKEN", "github_pat_fake_token_of_the_suite"),
             ]),
-            (Kind::Copilot, Login::None) => vec![],
-            (Kind::Claude, login) => {
+            (AgentName::Copilot, Login::None) => vec![],
+            (AgentName::Claude, login) => {
                 let mut all: Vec<_> = set(&[
                     ("ANTHROPIC_BASE_URL", url),
                     ("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1"),
@@ -154,46 +154,47 @@ impl Agent {
         }
     }
 
-    /// The arguments that let the agent do everything. Claude Code does not for root, unless in a sandbox: this is one.
+    /// The arguments that allow the agent everything. Claude Code refuses that as root unless it is in a sandbox, which
+    /// this is.
     pub(crate) fn approve(&self) -> Vec<&'static str> {
-        match self.kind {
-            Kind::Copilot => vec!["--approve"],
-            Kind::Claude => vec!["--approve", "--option", "sandboxed=true"],
+        match self.name {
+            AgentName::Copilot => vec!["--approve"],
+            AgentName::Claude => vec!["--approve", "--option", "sandboxed=true"],
         }
     }
 
-    /// The arguments that cap the agent's own retries, where it can be told.
+    /// The arguments that limit the agent's own retries, if it has such a setting.
     pub(crate) fn retries(&self, count: u32) -> Vec<String> {
-        match self.kind {
-            Kind::Copilot => vec![],
-            Kind::Claude => vec!["--option".to_owned(), format!("max-retries={count}")],
+        match self.name {
+            AgentName::Copilot => vec![],
+            AgentName::Claude => vec!["--option".to_owned(), format!("max-retries={count}")],
         }
     }
 
     /// The name of the tool that runs commands.
     pub(crate) fn shell_tool(&self) -> &'static str {
-        match self.kind {
-            Kind::Copilot => "bash",
-            Kind::Claude => "Bash",
+        match self.name {
+            AgentName::Copilot => "bash",
+            AgentName::Claude => "Bash",
         }
     }
 
-    /// A call that runs a command.
+    /// A tool call that runs a command.
     pub(crate) fn shell(&self, command: &str) -> (&'static str, Value) {
-        (self.shell_tool(), json!({ "command": command, "description": "a step of the suite" }))
+        (self.shell_tool(), json!({ "command": command, "description": "a command of the suite" }))
     }
 
-    /// A call that starts a sub-agent, and waits for it.
+    /// A tool call that starts a sub-agent and waits for it.
     pub(crate) fn delegate(&self, prompt: &str) -> (&'static str, Value) {
-        match self.kind {
-            Kind::Copilot => (
+        match self.name {
+            AgentName::Copilot => (
                 "task",
                 json!({
                     "agent_type": "general-purpose", "name": "diver", "description": "dive", "prompt": prompt,
                     "mode": "sync",
                 }),
             ),
-            Kind::Claude => {
+            AgentName::Claude => {
                 let name = if self.is_old() { "Task" } else { "Agent" };
                 let mut input = json!({ "description": "dive", "prompt": prompt, "subagent_type": "general-purpose" });
                 if !self.is_old() {
@@ -204,19 +205,19 @@ impl Agent {
         }
     }
 
-    /// A rule for commands that begin with a word.
-    pub(crate) fn command_rule(&self, word: &str) -> String {
-        match self.kind {
-            Kind::Copilot => format!("shell({word})"),
-            Kind::Claude => format!("Bash({word}:*)"),
+    /// A rule for all calls of one program.
+    pub(crate) fn command_rule(&self, program: &str) -> String {
+        match self.name {
+            AgentName::Copilot => format!("shell({program})"),
+            AgentName::Claude => format!("Bash({program}:*)"),
         }
     }
 
     /// The name of a tool of an MCP server.
     pub(crate) fn server_tool(&self, server: &str, tool: &str) -> String {
-        match self.kind {
-            Kind::Copilot => format!("{server}-{tool}"),
-            Kind::Claude => format!("mcp__{server}__{tool}"),
+        match self.name {
+            AgentName::Copilot => format!("{server}-{tool}"),
+            AgentName::Claude => format!("mcp__{server}__{tool}"),
         }
     }
 }

@@ -1,18 +1,18 @@
-//! Processes of the scenarios: running, ended, and looked for.
+//! The processes of a scenario: interrupts them, lists them and waits for them.
 
 use std::fs;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-/// Ctrl-C for a process that this program started.
+/// Sends SIGINT to a process that this program started.
 pub(crate) fn interrupt(id: u32) -> Result<(), String> {
     match Command::new("kill").args(["-INT", &id.to_string()]).status() {
         Ok(status) if status.success() => Ok(()),
-        failed => Err(format!("the process {id} cannot be interrupted: {failed:?}")),
+        failed => Err(format!("cannot interrupt process {id}: {failed:?}")),
     }
 }
 
-/// Whether a process is there and not merely waiting to be reaped.
+/// Whether a process runs: a zombie does not.
 pub(crate) fn is_alive(id: u32) -> bool {
     state(id).is_some_and(|state| state != 'Z' && state != 'X')
 }
@@ -21,13 +21,13 @@ fn state(id: u32) -> Option<char> {
     after_name(id)?.chars().next()
 }
 
-/// What `/proc/ID/stat` says after the name, which may have anything in it: the state, the parent and so on.
+/// The part of `/proc/ID/stat` after the name, which can contain any character: the state, the parent and so on.
 fn after_name(id: u32) -> Option<String> {
     let stat = fs::read_to_string(format!("/proc/{id}/stat")).ok()?;
     Some(stat.rsplit_once(") ")?.1.to_owned())
 }
 
-/// The words that each child of a process was started with.
+/// The command line of each child of a process.
 pub(crate) fn children(parent: u32) -> Vec<Vec<String>> {
     let ids = fs::read_dir("/proc").into_iter().flatten().flatten();
     let ids = ids.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
@@ -39,11 +39,11 @@ pub(crate) fn children(parent: u32) -> Vec<Vec<String>> {
 
 fn command_line(id: u32) -> Option<Vec<String>> {
     let bytes = fs::read(format!("/proc/{id}/cmdline")).ok()?;
-    let words = bytes.strip_suffix(b"\0")?.split(|byte| *byte == 0);
-    Some(words.map(|word| String::from_utf8_lossy(word).into_owned()).collect())
+    let args = bytes.strip_suffix(b"\0")?.split(|byte| *byte == 0);
+    Some(args.map(|arg| String::from_utf8_lossy(arg).into_owned()).collect())
 }
 
-/// Wait until something is there, or give up.
+/// Polls until `look` finds something, or fails after the time limit.
 pub(crate) fn wait_for<T>(what: &str, limit: Duration, mut look: impl FnMut() -> Option<T>) -> Result<T, String> {
     let started = Instant::now();
     loop {
@@ -51,7 +51,7 @@ pub(crate) fn wait_for<T>(what: &str, limit: Duration, mut look: impl FnMut() ->
             return Ok(found);
         }
         if started.elapsed() > limit {
-            return Err(format!("{what} did not come within {} s", limit.as_secs()));
+            return Err(format!("{what}: nothing within {} s", limit.as_secs()));
         }
         std::thread::sleep(Duration::from_millis(20));
     }
@@ -62,16 +62,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_child_is_found_and_its_end_is_seen() {
+    fn a_child_is_found_while_it_runs() {
         let mut child = Command::new("sleep").arg("3141").spawn().expect("a child");
-        let words = ["sleep".to_owned(), "3141".to_owned()];
-        // Until it has called exec it is still a copy of this program.
-        let found = || children(std::process::id()).contains(&words.to_vec()).then_some(());
+        let args = ["sleep".to_owned(), "3141".to_owned()];
+        // Before it calls exec it is a copy of this program.
+        let found = || children(std::process::id()).contains(&args.to_vec()).then_some(());
         wait_for("the child", Duration::from_secs(10), found).expect("found");
         assert!(is_alive(child.id()));
         interrupt(child.id()).expect("interrupted");
-        let gone = || (!is_alive(child.id())).then_some(());
-        wait_for("its end", Duration::from_secs(10), gone).expect("gone, though nobody reaped it");
+        let exited = || (!is_alive(child.id())).then_some(());
+        wait_for("its exit", Duration::from_secs(10), exited).expect("it exited, even if it is not reaped yet");
         child.wait().expect("reaped");
     }
 }

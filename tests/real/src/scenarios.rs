@@ -1,28 +1,28 @@
-//! The scenarios, in the order of the table. Each is a function that says what must come out, whichever agent runs.
+//! The scenarios, in the order of the table. Each is a function that checks one behavior for all agents.
 
 mod approvals;
+mod environment;
 mod failures;
 mod prompts;
 mod replies;
 mod sessions;
 mod stops;
-mod surroundings;
 mod tools;
 
-use crate::stage::Stage;
-use crate::{Shortfall, Verdict};
+use crate::testbed::Testbed;
+use crate::{NotPassed, ScenarioResult};
 
-/// One scenario.
+/// A scenario: its name in the table, and its function.
 pub(crate) struct Scenario {
     pub(crate) name: &'static str,
-    pub(crate) run: fn(&Stage<'_>) -> Verdict,
+    pub(crate) run: fn(&Testbed<'_>) -> ScenarioResult,
 }
 
-const fn scenario(name: &'static str, run: fn(&Stage<'_>) -> Verdict) -> Scenario {
+const fn scenario(name: &'static str, run: fn(&Testbed<'_>) -> ScenarioResult) -> Scenario {
     Scenario { name, run }
 }
 
-/// All of them. Those that wait longest come first within their group, so that the others run beside them.
+/// All scenarios. The slowest of a group come first, so that the others run in parallel with them.
 pub(crate) const ALL: &[Scenario] = &[
     scenario("short reply", replies::short),
     scenario("429 without retry-after", failures::rate_limit_without_time),
@@ -44,15 +44,15 @@ pub(crate) const ALL: &[Scenario] = &[
     scenario("sub-agent", tools::delegated),
     scenario("tool rule denies", tools::denied_by_rule),
     scenario("tool rule allows", tools::allowed_by_rule),
-    scenario("tool not shown", tools::hidden),
-    scenario("MCP server", tools::of_server),
+    scenario("tool not shown", tools::not_shown),
+    scenario("MCP server", tools::from_server),
     scenario("chosen session id", sessions::chosen),
     scenario("resume in a second run", sessions::resumed),
     scenario("unknown session", sessions::unknown),
     scenario("system prompt arrives", prompts::system),
     scenario("200 KB prompt arrives", prompts::long),
     scenario("prompt that begins with a slash", prompts::slash),
-    scenario("message in mid-turn", prompts::in_mid_turn),
+    scenario("message in mid-turn", prompts::mid_turn),
     scenario("second turn in the same process", prompts::second),
     scenario("nobody approves", approvals::nobody),
     scenario("ask allowed", approvals::allowed),
@@ -64,13 +64,13 @@ pub(crate) const ALL: &[Scenario] = &[
     scenario("cancel in mid-tool", stops::mid_tool),
     scenario("cap on turns", stops::turns),
     scenario("cap on cost", stops::cost),
-    scenario("model list", surroundings::models),
-    scenario("GitHub token, responses API", surroundings::token_responses),
-    scenario("GitHub token, messages API", surroundings::token_messages),
-    scenario("explain agrees", surroundings::explained),
-    scenario("doctor", surroundings::doctor),
+    scenario("model list", environment::models),
+    scenario("GitHub token, responses API", environment::token_responses),
+    scenario("GitHub token, messages API", environment::token_messages),
+    scenario("explain agrees", environment::explained),
+    scenario("doctor", environment::doctor),
 ];
 
-fn not_offered(why: &str) -> Verdict {
-    Err(Shortfall::NotOffered(why.to_owned()))
+fn not_offered(reason: &str) -> ScenarioResult {
+    Err(NotPassed::NotOffered(reason.to_owned()))
 }

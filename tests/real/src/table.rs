@@ -1,14 +1,14 @@
-//! The table of docs/compatibility.md: what was run, on what, and how it went. This program writes it and reads it
-//! back, so that a run of one agent leaves the rows of the others alone.
+//! The table in docs/compatibility.md. This program writes it and reads it back, so that a run of one agent keeps the
+//! rows of the others.
 
 use crate::agent::Agent;
-use crate::{Shortfall, Verdict};
+use crate::{NotPassed, ScenarioResult};
 use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-/// One line of the table.
+/// A row: one scenario with one version of one agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Row {
     agent: String,
@@ -18,15 +18,15 @@ pub(crate) struct Row {
     seconds: String,
 }
 
-/// The whole of it.
+/// All rows.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Table(Vec<Row>);
 
 const HEAD: &str = "\
 # Compatibility
 
-What the suite of real agents found: each scenario was run through `wharf run` against a mock model, with fake keys and,
-where the system allows it, no network but loopback, and its recording was replayed to the same events. `cargo xtask real`
+The results of the suite of real agents. Each scenario ran through `wharf run` against a mock model, with fake keys and, if
+the system allows it, no network but loopback. Its recording was replayed and gave the same events. `cargo xtask real`
 writes this page; do not edit it.
 
 | agent | version | scenario | outcome | seconds |
@@ -34,18 +34,18 @@ writes this page; do not edit it.
 ";
 
 impl Row {
-    pub(crate) fn new(agent: &Agent, scenario: &str, verdict: &Verdict, took: Duration) -> Row {
-        let outcome = match verdict {
+    pub(crate) fn new(agent: &Agent, scenario: &str, result: &ScenarioResult, duration: Duration) -> Row {
+        let outcome = match result {
             Ok(()) => "passed".to_owned(),
-            Err(Shortfall::Failed(_)) => "**failed**".to_owned(),
-            Err(Shortfall::NotOffered(why)) => format!("not offered: {why}"),
+            Err(NotPassed::Failed(_)) => "**failed**".to_owned(),
+            Err(NotPassed::NotOffered(reason)) => format!("not offered: {reason}"),
         };
         Row {
-            agent: agent.name().to_owned(),
+            agent: agent.display_name().to_owned(),
             version: agent.version.clone(),
             scenario: scenario.to_owned(),
             outcome,
-            seconds: format!("{:.1}", took.as_secs_f64()),
+            seconds: format!("{:.1}", duration.as_secs_f64()),
         }
     }
 
@@ -57,14 +57,14 @@ impl Row {
         self.outcome == "**failed**"
     }
 
-    /// For whoever watches: with what went wrong.
-    pub(crate) fn line(&self, verdict: &Verdict) -> String {
+    /// The row as a line of progress, with the message of a failure.
+    pub(crate) fn line(&self, result: &ScenarioResult) -> String {
         let Row { agent, version, scenario, outcome, seconds } = self;
-        let why = match verdict {
-            Err(Shortfall::Failed(why)) => format!(": {why}"),
+        let message = match result {
+            Err(NotPassed::Failed(message)) => format!(": {message}"),
             _ => String::new(),
         };
-        format!("{agent} {version:<8} {scenario:<38} {seconds:>5} s  {outcome}{why}")
+        format!("{agent} {version:<8} {scenario:<38} {seconds:>5} s  {outcome}{message}")
     }
 
     fn parse(line: &str) -> Option<Row> {
@@ -75,12 +75,12 @@ impl Row {
 }
 
 impl Table {
-    /// The table of a file; a file that is not there has none.
+    /// Reads the table from a file. A missing file is an empty table.
     pub(crate) fn read(path: &Path) -> Result<Table, String> {
         match fs::read_to_string(path) {
             Ok(text) => Ok(Table::parse(&text)),
-            Err(why) if why.kind() == std::io::ErrorKind::NotFound => Ok(Table::default()),
-            Err(why) => Err(format!("{} cannot be read: {why}", path.display())),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Table::default()),
+            Err(error) => Err(format!("cannot read {}: {error}", path.display())),
         }
     }
 
@@ -88,8 +88,8 @@ impl Table {
         Table(text.lines().filter_map(Row::parse).collect())
     }
 
-    /// With rows in the place of older ones of the same scenario. `scenarios` is the order, and those that it does not
-    /// name are gone.
+    /// Replaces rows of the same agent, version and scenario. `scenarios` is the order; rows of scenarios that it does
+    /// not contain are dropped.
     pub(crate) fn with(self, rows: &[Row], scenarios: &[&str]) -> Table {
         let same = |one: &Row, other: &Row| {
             (&one.agent, &one.version, &one.scenario) == (&other.agent, &other.version, &other.scenario)
@@ -103,7 +103,7 @@ impl Table {
     }
 
     pub(crate) fn write(&self, path: &Path) -> Result<(), String> {
-        fs::write(path, self.text()).map_err(|why| format!("{} cannot be written: {why}", path.display()))
+        fs::write(path, self.text()).map_err(|error| format!("cannot write {}: {error}", path.display()))
     }
 
     fn text(&self) -> String {
@@ -115,7 +115,7 @@ impl Table {
     }
 }
 
-/// A version as numbers, for 1.0.102 comes after 1.0.35.
+/// A version as numbers, because 1.0.102 is newer than 1.0.35.
 fn numbers(version: &str) -> Vec<u32> {
     version.split('.').map(|part| part.parse().unwrap_or(0)).collect()
 }
@@ -134,7 +134,7 @@ mod tests {
         let old = Table(vec![
             row("1.0.35", "one", "passed"),
             row("1.0.102", "one", "**failed**"),
-            row("1.0.35", "gone", "x"),
+            row("1.0.35", "removed", "x"),
         ]);
         let new = old.with(&[row("1.0.102", "one", "passed"), row("1.0.102", "zero", "passed")], &["zero", "one"]);
         let expected =
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn the_page_reads_back() {
+    fn the_page_can_be_read_back() {
         let table = Table(vec![row("1.0", "one", "passed"), row("1.0", "two", "not offered: no such flag")]);
         assert_eq!(Table::parse(&table.text()), table);
     }

@@ -1,118 +1,118 @@
-//! Who approves of tools, and what happens when nobody does.
+//! Tool approvals: by rules, by a user, by nobody.
 
 use super::not_offered;
 use super::tools::shell_then;
-use crate::Verdict;
+use crate::ScenarioResult;
 use crate::agent::Login;
-use crate::ran::Ran;
-use crate::stage::Stage;
+use crate::run_result::RunResult;
+use crate::testbed::Testbed;
 use std::io::{Read as _, Write as _};
 use std::process::{Command, Stdio};
 use wharf_mock_model::Step;
 
-/// A command that no agent takes for harmless, and what it leaves behind.
-const MAKES: &str = "touch approved.txt";
+/// A command that no agent considers harmless.
+const COMMAND: &str = "touch approved.txt";
 
-fn was_done(stage: &Stage<'_>) -> bool {
-    stage.workspace.join("approved.txt").exists()
+fn command_ran(testbed: &Testbed<'_>) -> bool {
+    testbed.workspace.join("approved.txt").exists()
 }
 
-/// Who answered the asks, and how.
-fn answered(ran: &Ran) -> Vec<(&str, bool)> {
+/// Who answered each ask, and whether the answer allowed it.
+fn answered(result: &RunResult) -> Vec<(&str, bool)> {
     let allows = |ask: &serde_json::Value, choice: &str| {
         let choices = ask["choices"].as_array().into_iter().flatten();
         let kind = choices.filter(|one| one["id"] == choice).find_map(|one| one["kind"].as_str());
         kind.is_some_and(|kind| kind.starts_with("allow"))
     };
-    let answers = ran.events("ask-answered").map(|event| {
-        let ask = ran.events("ask").find(|ask| ask["id"] == event["id"]);
+    let answers = result.events("ask-answered").map(|event| {
+        let ask = result.events("ask").find(|ask| ask["id"] == event["id"]);
         let choice = event["choice"].as_str().unwrap_or_default();
         (event["by"].as_str().unwrap_or_default(), ask.is_some_and(|ask| allows(ask, choice)))
     });
     answers.collect()
 }
 
-pub(super) fn nobody(stage: &Stage<'_>) -> Verdict {
-    let model = stage.model(shell_then(stage, MAKES))?;
-    let ran = stage.run(&model, &["--deny", "Touch it."])?;
-    ran.answers("Done.")?.used(&[(stage.agent.shell_tool(), "denied")])?;
-    ran.expect(!was_done(stage), "it was done all the same")?;
+pub(super) fn nobody(testbed: &Testbed<'_>) -> ScenarioResult {
+    let model = testbed.model(shell_then(testbed, COMMAND))?;
+    let result = testbed.run(&model, &["--deny", "Touch it."])?;
+    result.expect_answer("Done.")?.expect_tools(&[(testbed.agent.shell_tool(), "denied")])?;
+    result.check(!command_ran(testbed), "the command ran anyway")?;
     Ok(())
 }
 
-/// Claude Code tells the model, which goes on. Copilot ends the turn there, without another word.
-fn after_a_no(stage: &Stage<'_>, ran: &Ran) -> Result<(), String> {
-    if stage.agent.is_copilot() {
-        ran.ends("cancelled", 130)?
+/// Claude Code tells the model, which continues. Copilot ends the turn immediately.
+fn check_outcome_after_denial(testbed: &Testbed<'_>, result: &RunResult) -> Result<(), String> {
+    if testbed.agent.is_copilot() {
+        result.expect_outcome("cancelled", 130)?
     } else {
-        ran.answers("Done.")?
+        result.expect_answer("Done.")?
     };
     Ok(())
 }
 
-/// A turn that may ask. The protocol in which Copilot 1.0.35 asks knows nothing of keys and their models.
-fn run(stage: &Stage<'_>, words: &[&str], steps: Vec<Step>) -> Result<Ran, String> {
-    let model = stage.model(steps)?;
-    if stage.agent.is_copilot() && stage.agent.is_old() {
-        return stage.run_at(&model.url(), Login::Token, &[words, &["--model", "gpt-mock", "Touch it."]].concat());
+/// Runs a turn that can ask. The protocol in which Copilot 1.0.35 asks does not support API keys and their models.
+fn run(testbed: &Testbed<'_>, args: &[&str], steps: Vec<Step>) -> Result<RunResult, String> {
+    let model = testbed.model(steps)?;
+    if testbed.agent.is_copilot() && testbed.agent.is_old() {
+        return testbed.run_at(&model.url(), Login::Token, &[args, &["--model", "gpt-mock", "Touch it."]].concat());
     }
-    stage.run(&model, &[words, &["Touch it."]].concat())
+    testbed.run(&model, &[args, &["Touch it."]].concat())
 }
 
-fn by_rules(stage: &Stage<'_>, rules: &str, steps: Vec<Step>) -> Result<Ran, String> {
-    let file = stage.write("rules.toml", rules)?;
-    run(stage, &["--rules", &file], steps)
+fn by_rules(testbed: &Testbed<'_>, rules: &str, steps: Vec<Step>) -> Result<RunResult, String> {
+    let file = testbed.write("rules.toml", rules)?;
+    run(testbed, &["--rules", &file], steps)
 }
 
-pub(super) fn allowed(stage: &Stage<'_>) -> Verdict {
+pub(super) fn allowed(testbed: &Testbed<'_>) -> ScenarioResult {
     let rules = "otherwise = \"deny\"\n[[rule]]\ntool = \"*\"\ncontains = \"approved.txt\"\nanswer = \"allow\"\n";
-    let ran = by_rules(stage, rules, shell_then(stage, MAKES))?;
-    ran.answers("Done.")?;
-    ran.expect(answered(&ran) == [("rule", true)], "no rule allowed it")?;
-    ran.expect(was_done(stage), "it was not done")?;
+    let result = by_rules(testbed, rules, shell_then(testbed, COMMAND))?;
+    result.expect_answer("Done.")?;
+    result.check(answered(&result) == [("rule", true)], "no rule allowed it")?;
+    result.check(command_ran(testbed), "the command did not run")?;
     Ok(())
 }
 
-pub(super) fn denied(stage: &Stage<'_>) -> Verdict {
-    let ran = by_rules(stage, "otherwise = \"deny\"\n", shell_then(stage, MAKES))?;
-    after_a_no(stage, &ran)?;
-    ran.expect(answered(&ran) == [("rule", false)], "no rule denied it")?;
-    let statuses: Vec<&str> = ran.tools().into_iter().map(|(_, status)| status).collect();
-    ran.expect(statuses == ["denied"], "the tool is not told to be denied")?;
-    ran.expect(!was_done(stage), "it was done all the same")?;
+pub(super) fn denied(testbed: &Testbed<'_>) -> ScenarioResult {
+    let result = by_rules(testbed, "otherwise = \"deny\"\n", shell_then(testbed, COMMAND))?;
+    check_outcome_after_denial(testbed, &result)?;
+    result.check(answered(&result) == [("rule", false)], "no rule denied it")?;
+    let statuses: Vec<&str> = result.tools().into_iter().map(|(_, status)| status).collect();
+    result.check(statuses == ["denied"], "the tool's status is not denied")?;
+    result.check(!command_ran(testbed), "the command ran anyway")?;
     Ok(())
 }
 
-pub(super) fn timed_out(stage: &Stage<'_>) -> Verdict {
-    let ran = run(stage, &["--ask", "--limit-ask", "2"], shell_then(stage, MAKES))?;
-    // Whatever the agent made of the no: what it needed was a person.
-    ran.ends("blocked", 5)?;
-    ran.expect(answered(&ran) == [("timeout", false)], "the time did not run out")?;
-    ran.expect(!was_done(stage), "it was done all the same")?;
+pub(super) fn timed_out(testbed: &Testbed<'_>) -> ScenarioResult {
+    let result = run(testbed, &["--ask", "--limit-ask", "2"], shell_then(testbed, COMMAND))?;
+    // However the agent handles the denial, the turn needed a user.
+    result.expect_outcome("blocked", 5)?;
+    result.check(answered(&result) == [("timeout", false)], "the ask did not time out")?;
+    result.check(!command_ran(testbed), "the command ran anyway")?;
     Ok(())
 }
 
-/// Only a person can edit, and `wharf run` asks a person only at a terminal: `script` is one.
-pub(super) fn edited(stage: &Stage<'_>) -> Verdict {
-    if stage.agent.is_copilot() {
-        return not_offered("it takes a yes or a no");
+/// Only a user can edit an input, and `wharf run` asks a user only at a terminal, which `script` provides.
+pub(super) fn edited(testbed: &Testbed<'_>) -> ScenarioResult {
+    if testbed.agent.is_copilot() {
+        return not_offered("it accepts only yes or no");
     }
     if !std::path::Path::new("/usr/bin/script").exists() {
-        return not_offered("there is no `script` here, which makes a terminal");
+        return not_offered("`script`, which provides a terminal, is not installed");
     }
-    let model = stage.model(shell_then(stage, "touch original.txt"))?;
-    let wharf = stage.wharf(&model.url(), Login::Key);
+    let model = testbed.model(shell_then(testbed, "touch original.txt"))?;
+    let wharf = testbed.wharf(&model.url(), Login::Key);
     let typed = "e {\"command\":\"touch edited.txt\",\"description\":\"edited\"}\n";
     let line = format!(
         "{} run --ask --limit-total 60 --adapter {} 'Touch it.'",
-        stage.agent.wharf.display(),
-        stage.agent.adapter()
+        testbed.agent.wharf.display(),
+        testbed.agent.adapter()
     );
     let mut terminal = Command::new("/usr/bin/script");
     terminal.args(["--quiet", "--return", "--command", &line, "/dev/null"]).env_clear();
     terminal.envs(wharf.get_envs().filter_map(|(name, value)| Some((name, value?))));
-    terminal.current_dir(&stage.workspace).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
-    let mut child = terminal.spawn().map_err(|why| format!("`script` cannot be started: {why}"))?;
+    terminal.current_dir(&testbed.workspace).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+    let mut child = terminal.spawn().map_err(|error| format!("cannot start `script`: {error}"))?;
     let (mut stdin, mut stdout) = (child.stdin.take().expect("piped"), child.stdout.take().expect("piped"));
     let mut screen = vec![];
     let mut buffer = [0; 4096];
@@ -121,16 +121,18 @@ pub(super) fn edited(stage: &Stage<'_>) -> Verdict {
         screen.extend_from_slice(&buffer[..count]);
         if !is_answered && String::from_utf8_lossy(&screen).contains("yes, with this input") {
             is_answered = true;
-            stdin.write_all(typed.as_bytes()).map_err(|why| format!("nobody reads the answer: {why}"))?;
+            stdin.write_all(typed.as_bytes()).map_err(|error| format!("cannot write the answer: {error}"))?;
         }
     }
-    let status = child.wait().map_err(|why| why.to_string())?;
+    let status = child.wait().map_err(|error| error.to_string())?;
     let shown = String::from_utf8_lossy(&screen);
     let shown = &shown[shown.len().saturating_sub(600)..];
-    let holds = |what: bool, why: &str| if what { Ok(()) } else { Err(format!("{why}: {status}, {shown:?}")) };
-    holds(is_answered, "nobody was asked")?;
-    holds(status.success(), "the turn did not complete")?;
-    holds(stage.workspace.join("edited.txt").exists(), "what was made of it was not done")?;
-    holds(!stage.workspace.join("original.txt").exists(), "the original was done")?;
+    let check = |condition: bool, message: &str| {
+        if condition { Ok(()) } else { Err(format!("{message}: {status}, {shown:?}")) }
+    };
+    check(is_answered, "there was no ask")?;
+    check(status.success(), "the turn did not complete")?;
+    check(testbed.workspace.join("edited.txt").exists(), "the edited command did not run")?;
+    check(!testbed.workspace.join("original.txt").exists(), "the original command ran")?;
     Ok(())
 }

@@ -1,118 +1,117 @@
-//! What goes wrong: it must be told apart, and say what retry makes sense.
+//! Failures: each has its own class, and advice on whether to retry.
 
 use super::not_offered;
-use crate::Verdict;
+use crate::ScenarioResult;
 use crate::agent::Login;
-use crate::ran::{Ran, text};
-use crate::stage::Stage;
+use crate::run_result::{RunResult, text};
+use crate::testbed::Testbed;
 use serde_json::json;
 use wharf_mock_model::{End, Step};
 
-/// A turn with the agent's own retries capped, where they can be.
-fn run(stage: &Stage<'_>, steps: Vec<Step>, retries: u32, more: &[&str]) -> Result<Ran, String> {
-    let model = stage.model(steps)?;
-    let retries = stage.agent.retries(retries);
-    let mut words: Vec<&str> = retries.iter().map(String::as_str).collect();
-    words.extend(more);
-    words.push("Go.");
-    stage.run(&model, &words)
+/// Runs a turn with the agent's own retries limited, if it has such a setting.
+fn run(testbed: &Testbed<'_>, steps: Vec<Step>, retries: u32, more: &[&str]) -> Result<RunResult, String> {
+    let model = testbed.model(steps)?;
+    let retries = testbed.agent.retries(retries);
+    let mut args: Vec<&str> = retries.iter().map(String::as_str).collect();
+    args.extend(more);
+    args.push("Go.");
+    testbed.run(&model, &args)
 }
 
 fn with_header(step: Step, name: &str, value: &str) -> Step {
     Step { headers: [(name.to_owned(), value.to_owned())].into(), ..step }
 }
 
-pub(super) fn unauthorized(stage: &Stage<'_>) -> Verdict {
-    let ran = run(stage, vec![Step::status(401)], 0, &[])?;
-    ran.fails("auth")?;
-    let retry = &ran.report["error"]["retry"]["kind"];
-    ran.expect(
+pub(super) fn unauthorized(testbed: &Testbed<'_>) -> ScenarioResult {
+    let result = run(testbed, vec![Step::status(401)], 0, &[])?;
+    result.expect_failure("auth")?;
+    let retry = &result.report["error"]["retry"]["kind"];
+    result.check(
         retry == "after-user-action" || retry == "never",
-        &format!("a retry would not help, but it says {retry}"),
+        &format!("a retry would not help, but the advice is {retry}"),
     )?;
     Ok(())
 }
 
-pub(super) fn rate_limit_without_time(stage: &Stage<'_>) -> Verdict {
-    if stage.agent.is_copilot() && stage.agent.is_old() {
-        return not_offered("it retries for three minutes, and cannot be told not to");
+pub(super) fn rate_limit_without_time(testbed: &Testbed<'_>) -> ScenarioResult {
+    if testbed.agent.is_copilot() && testbed.agent.is_old() {
+        return not_offered("it retries for three minutes, which cannot be turned off");
     }
-    run(stage, vec![Step::status(429)], 1, &[])?.fails("rate-limit")?;
+    run(testbed, vec![Step::status(429)], 1, &[])?.expect_failure("rate-limit")?;
     Ok(())
 }
 
-pub(super) fn rate_limit_with_time(stage: &Stage<'_>) -> Verdict {
-    if stage.agent.is_copilot() && stage.agent.is_old() {
-        return not_offered("it retries for three minutes, and cannot be told not to");
+pub(super) fn rate_limit_with_time(testbed: &Testbed<'_>) -> ScenarioResult {
+    if testbed.agent.is_copilot() && testbed.agent.is_old() {
+        return not_offered("it retries for three minutes, which cannot be turned off");
     }
-    run(stage, vec![with_header(Step::status(429), "retry-after", "3600")], 0, &[])?.fails("rate-limit")?;
+    run(testbed, vec![with_header(Step::status(429), "retry-after", "3600")], 0, &[])?.expect_failure("rate-limit")?;
     Ok(())
 }
 
-pub(super) fn rate_limit_passes(stage: &Stage<'_>) -> Verdict {
+pub(super) fn rate_limit_passes(testbed: &Testbed<'_>) -> ScenarioResult {
     let steps = vec![with_header(Step::status(429), "retry-after", "1"), Step::text("Patience pays.")];
-    let ran = run(stage, steps, 2, &[])?;
-    ran.answers("Patience pays.")?;
-    // The old ones retry in silence.
-    if !stage.agent.is_old() {
-        ran.expect(ran.events("retrying").next().is_some(), "the retry is not told")?;
+    let result = run(testbed, steps, 2, &[])?;
+    result.expect_answer("Patience pays.")?;
+    // The older versions report no retries.
+    if !testbed.agent.is_old() {
+        result.check(result.events("retrying").next().is_some(), "the events contain no retry")?;
     }
     Ok(())
 }
 
-pub(super) fn provider(stage: &Stage<'_>) -> Verdict {
-    if stage.agent.is_copilot() && stage.agent.is_old() {
-        return not_offered("it retries for three minutes, and cannot be told not to");
+pub(super) fn provider(testbed: &Testbed<'_>) -> ScenarioResult {
+    if testbed.agent.is_copilot() && testbed.agent.is_old() {
+        return not_offered("it retries for three minutes, which cannot be turned off");
     }
-    run(stage, vec![Step::status(500)], 1, &[])?.fails("provider")?;
+    run(testbed, vec![Step::status(500)], 1, &[])?.expect_failure("provider")?;
     Ok(())
 }
 
-pub(super) fn unknown_model(stage: &Stage<'_>) -> Verdict {
+pub(super) fn unknown_model(testbed: &Testbed<'_>) -> ScenarioResult {
     let mut step = Step::status(404);
     step.error.insert("message".to_owned(), json!("model: no-such-model"));
     step.error.insert("code".to_owned(), json!("model_not_found"));
-    run(stage, vec![step], 0, &["--model", "no-such-model"])?.fails("unknown-model")?;
+    run(testbed, vec![step], 0, &["--model", "no-such-model"])?.expect_failure("unknown-model")?;
     Ok(())
 }
 
-pub(super) fn refused(stage: &Stage<'_>) -> Verdict {
-    if stage.agent.is_copilot() && stage.agent.is_old() {
-        return not_offered("it retries for three minutes, and cannot be told not to");
+pub(super) fn refused(testbed: &Testbed<'_>) -> ScenarioResult {
+    if testbed.agent.is_copilot() && testbed.agent.is_old() {
+        return not_offered("it retries for three minutes, which cannot be turned off");
     }
-    // A port that was free a moment ago. Nobody else takes ports where the suite runs but for the mock models, which
-    // get others.
-    let listener = std::net::TcpListener::bind(("127.0.0.1", 0)).map_err(|why| why.to_string())?;
-    let url = listener.local_addr().map(|address| format!("http://{address}")).map_err(|why| why.to_string())?;
+    // A port that was just freed. In the suite's network only the mock models open ports, and they get different ones.
+    let listener = std::net::TcpListener::bind(("127.0.0.1", 0)).map_err(|error| error.to_string())?;
+    let url = listener.local_addr().map(|address| format!("http://{address}")).map_err(|error| error.to_string())?;
     drop(listener);
-    let retries = stage.agent.retries(1);
-    let mut words: Vec<&str> = retries.iter().map(String::as_str).collect();
-    words.push("Go.");
-    stage.run_at(&url, Login::Key, &words)?.fails("network")?;
+    let retries = testbed.agent.retries(1);
+    let mut args: Vec<&str> = retries.iter().map(String::as_str).collect();
+    args.push("Go.");
+    testbed.run_at(&url, Login::Key, &args)?.expect_failure("network")?;
     Ok(())
 }
 
-pub(super) fn no_login(stage: &Stage<'_>) -> Verdict {
-    let model = stage.model(vec![Step::text("Who are you?")])?;
-    let ran = stage.run_at(&model.url(), Login::None, &["Go."])?;
-    // Whether the adapter knows before the start or the agent says so, the failure is the same.
-    ran.expect(ran.report["error"]["class"] == "auth", "it is not the login that is missing")?;
-    ran.expect(ran.code != Some(0) && model.asked().is_empty(), "the model was asked all the same")?;
-    let retry = text(&ran.report["error"]["retry"]["kind"]);
-    ran.expect(retry == "after-user-action", "nobody is told to log in")?;
+pub(super) fn no_login(testbed: &Testbed<'_>) -> ScenarioResult {
+    let model = testbed.model(vec![Step::text("Who are you?")])?;
+    let result = testbed.run_at(&model.url(), Login::None, &["Go."])?;
+    // The failure is the same if the adapter detects it before the start or the agent reports it.
+    result.check(result.report["error"]["class"] == "auth", "the class is not auth")?;
+    result.check(result.code != Some(0) && model.requests().is_empty(), "the model received a request anyway")?;
+    let retry = text(&result.report["error"]["retry"]["kind"]);
+    result.check(retry == "after-user-action", "the advice is not to log in")?;
     Ok(())
 }
 
-pub(super) fn dropped(stage: &Stage<'_>) -> Verdict {
-    let torn = Step { end: End::Dropped, ..Step::text("This never comes to its e") };
-    run(stage, vec![torn, Step::text("Once more, whole.")], 2, &[])?.answers("Once more, whole.")?;
+pub(super) fn dropped(testbed: &Testbed<'_>) -> ScenarioResult {
+    let cut = Step { end: End::Dropped, ..Step::text("This text is cut in the midd") };
+    run(testbed, vec![cut, Step::text("Once more, whole.")], 2, &[])?.expect_answer("Once more, whole.")?;
     Ok(())
 }
 
-pub(super) fn stalled(stage: &Stage<'_>) -> Verdict {
+pub(super) fn stalled(testbed: &Testbed<'_>) -> ScenarioResult {
     let stalled = Step { end: End::Stalled, ..Step::text("And then") };
-    let ran = run(stage, vec![stalled], 0, &["--limit-idle", "6"])?;
-    ran.ends("limit", 6)?;
-    ran.expect(text(&ran.report["detail"]).contains("idle"), "it is not said which limit")?;
+    let result = run(testbed, vec![stalled], 0, &["--limit-idle", "6"])?;
+    result.expect_outcome("limit", 6)?;
+    result.check(text(&result.report["detail"]).contains("idle timeout"), "the detail does not name the timeout")?;
     Ok(())
 }

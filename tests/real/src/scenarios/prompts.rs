@@ -1,81 +1,82 @@
-//! Prompts must reach the model as they were given.
+//! Prompts and messages reach the model unchanged.
 
 use super::not_offered;
-use crate::Verdict;
+use crate::ScenarioResult;
 use crate::agent::Login;
-use crate::stage::Stage;
+use crate::testbed::Testbed;
 use wharf_mock_model::Step;
 
-pub(super) fn system(stage: &Stage<'_>) -> Verdict {
-    let model = stage.model(vec![Step::text("Aye.")])?;
-    let ran = stage.run(&model, &["--system", "You answer as the harbour master, code 5521.", "Go."])?;
-    ran.answers("Aye.")?;
-    ran.expect(model.was_told("You answer as the harbour master, code 5521."), "the system prompt did not arrive")?;
+pub(super) fn system(testbed: &Testbed<'_>) -> ScenarioResult {
+    let model = testbed.model(vec![Step::text("Aye.")])?;
+    let result = testbed.run(&model, &["--system", "You answer as the harbour master, code 5521.", "Go."])?;
+    result.expect_answer("Aye.")?;
+    result.check(model.received("You answer as the harbour master, code 5521."), "the system prompt did not arrive")?;
     Ok(())
 }
 
-pub(super) fn long(stage: &Stage<'_>) -> Verdict {
+pub(super) fn long(testbed: &Testbed<'_>) -> ScenarioResult {
     let line = |number: usize| format!("{number}: \"Schiffe\" ⚓ \\ \t<b>&amp;</b> $HOME `pwd` 港 %s\n");
-    // Copilot takes white space from the end of what it passes on, so there is none.
+    // Copilot removes trailing white space, so there is none.
     let prompt: String = (0..4000).map(line).chain(["The end.".to_owned()]).collect();
-    let file = stage.write("prompt.md", &prompt)?;
-    let model = stage.model(vec![Step::text("Read.")])?;
-    let ran = stage.run(&model, &["--file", &file])?;
-    ran.answers("Read.")?;
-    ran.expect(prompt.len() > 200_000, "the prompt is too short for this test")?;
-    ran.expect(model.was_told(&prompt), "the prompt did not arrive as it was given")?;
+    let file = testbed.write("prompt.md", &prompt)?;
+    let model = testbed.model(vec![Step::text("Read.")])?;
+    let result = testbed.run(&model, &["--file", &file])?;
+    result.expect_answer("Read.")?;
+    result.check(prompt.len() > 200_000, "the prompt is too short for this test")?;
+    result.check(model.received(&prompt), "the prompt did not arrive unchanged")?;
     Ok(())
 }
 
-pub(super) fn slash(stage: &Stage<'_>) -> Verdict {
+pub(super) fn slash(testbed: &Testbed<'_>) -> ScenarioResult {
     for prompt in ["/compact", "/usr/bin/env is a program"] {
-        let model = stage.model(vec![Step::text("Just words.")])?;
-        let ran = stage.run(&model, &[prompt])?;
-        ran.answers("Just words.")?;
-        ran.expect(model.was_told(prompt), "the prompt did not arrive")?;
+        let model = testbed.model(vec![Step::text("Just words.")])?;
+        let result = testbed.run(&model, &[prompt])?;
+        result.expect_answer("Just words.")?;
+        result.check(model.received(prompt), "the prompt did not arrive")?;
     }
     Ok(())
 }
 
-/// While a tool runs, so that the agent has something to go on with.
-pub(super) fn in_mid_turn(stage: &Stage<'_>) -> Verdict {
-    let (name, input) = stage.agent.shell("until [ -e heard ]; do sleep 0.1; done; echo it was");
-    let model = stage.model(vec![Step::tool(name, input), Step::text("Done.")])?;
-    let words = [stage.agent.approve(), vec!["--messages", "Wait for it."]].concat();
-    let mut running = stage.start(&model.url(), Login::Key, &words)?;
+/// The message is sent while a tool runs, so that the agent has more work to do after it.
+pub(super) fn mid_turn(testbed: &Testbed<'_>) -> ScenarioResult {
+    let (name, input) = testbed.agent.shell("until [ -e heard ]; do sleep 0.1; done; echo it was");
+    let model = testbed.model(vec![Step::tool(name, input), Step::text("Done.")])?;
+    let args = [testbed.agent.approve(), vec!["--messages", "Wait for it."]].concat();
+    let mut running = testbed.start(&model.url(), Login::Key, &args)?;
     running.wait_for_event("tool")?;
-    running.say("Mind the gap.")?;
-    let told = if stage.agent.is_copilot() { "notice" } else { "message-sent" };
-    running.wait_for_event(told)?;
-    std::fs::write(stage.workspace.join("heard"), "").map_err(|why| format!("the tool cannot be released: {why}"))?;
-    let ran = stage.end(running, &model.url())?;
-    ran.answers("Done.")?;
-    let ignored = ran.report["ignored"].as_array().into_iter().flatten().any(|wish| wish["name"] == "messages");
-    ran.expect(ignored == stage.agent.is_copilot(), "whether it takes messages is told wrongly")?;
-    if stage.agent.is_copilot() {
-        return not_offered("it takes no messages while it works, and the report says so");
+    running.send_message("Mind the gap.")?;
+    let event = if testbed.agent.is_copilot() { "notice" } else { "message-sent" };
+    running.wait_for_event(event)?;
+    std::fs::write(testbed.workspace.join("heard"), "").map_err(|error| format!("cannot release the tool: {error}"))?;
+    let result = testbed.finish(running, &model.url())?;
+    result.expect_answer("Done.")?;
+    let mut unsupported = result.report["unsupported"].as_array().into_iter().flatten();
+    let is_reported = unsupported.any(|setting| setting["name"] == "messages");
+    result.check(is_reported == testbed.agent.is_copilot(), "the report is wrong about support for messages")?;
+    if testbed.agent.is_copilot() {
+        return not_offered("it accepts no messages during a turn; the report lists the setting as unsupported");
     }
-    ran.expect(model.was_told("Mind the gap."), "the model was not told")?;
+    result.check(model.received("Mind the gap."), "the message did not arrive")?;
     Ok(())
 }
 
-/// What the first turn was about must still be known in the second.
-pub(super) fn second(stage: &Stage<'_>) -> Verdict {
-    if stage.agent.is_copilot() && stage.agent.is_old() {
-        return not_offered("its protocol for several turns knows nothing of keys and their models");
+/// The second turn has the first one in its context.
+pub(super) fn second(testbed: &Testbed<'_>) -> ScenarioResult {
+    if testbed.agent.is_copilot() && testbed.agent.is_old() {
+        return not_offered("its protocol for several turns does not support API keys and their models");
     }
-    let model = stage.model(vec![Step::text("One it is."), Step::text("Two it is.")])?;
-    let protocol = if stage.agent.is_copilot() { vec!["--option", "transport=acp"] } else { vec![] };
-    let words = [stage.agent.approve(), protocol, vec!["--messages", "--stay", "Say one."]].concat();
-    let mut running = stage.start(&model.url(), Login::Key, &words)?;
-    running.wait_for_event("turn-end")?;
-    running.write(&serde_json::json!({ "type": "next-turn", "prompt": "Say two." }))?;
+    let model = testbed.model(vec![Step::text("One it is."), Step::text("Two it is.")])?;
+    let protocol = if testbed.agent.is_copilot() { vec!["--option", "transport=acp"] } else { vec![] };
+    let args = [testbed.agent.approve(), protocol, vec!["--messages", "--keep-alive", "Say one."]].concat();
+    let mut running = testbed.start(&model.url(), Login::Key, &args)?;
+    running.wait_for_event("turn-ended")?;
+    running.send_line(&serde_json::json!({ "type": "next-turn", "prompt": "Say two." }))?;
     drop(running.child.stdin.take());
-    let ran = stage.end(running, &model.url())?;
-    ran.answers("Two it is.")?;
-    ran.expect(ran.events("turn-begun").count() == 1, "no second turn began")?;
-    ran.expect(ran.events("turn-end").count() == 2, "not both turns ended")?;
-    let told = ["Say one.", "One it is.", "Say two."].iter().all(|words| model.was_told(words));
-    ran.expect(told, "the second turn does not know of the first")?;
+    let result = testbed.finish(running, &model.url())?;
+    result.expect_answer("Two it is.")?;
+    result.check(result.events("turn-started").count() == 1, "no second turn started")?;
+    result.check(result.events("turn-ended").count() == 2, "not both turns ended")?;
+    let has_both = ["Say one.", "One it is.", "Say two."].iter().all(|text| model.received(text));
+    result.check(has_both, "the second turn does not include the first")?;
     Ok(())
 }

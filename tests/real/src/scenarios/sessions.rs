@@ -1,59 +1,62 @@
-//! Sessions: chosen, resumed, unknown.
+//! Sessions: with a chosen id, resumed, unknown.
 
 use super::not_offered;
-use crate::Verdict;
-use crate::stage::Stage;
+use crate::ScenarioResult;
+use crate::testbed::Testbed;
 use wharf_mock_model::Step;
 
-/// An id that no session has, of the form that the agents ask for.
-fn id(stage: &Stage<'_>) -> String {
-    let digits = stage.agent.version.bytes().fold(0_u64, |sum, byte| sum * 31 + u64::from(byte));
+/// An unused session id, in the form that the agents require.
+fn id(testbed: &Testbed<'_>) -> String {
+    let digits = testbed.agent.version.bytes().fold(0_u64, |sum, byte| sum * 31 + u64::from(byte));
     format!("0badcafe-{:04x}-4abc-8def-{:012x}", std::process::id() & 0xffff, digits & 0xffff_ffff_ffff)
 }
 
-pub(super) fn chosen(stage: &Stage<'_>) -> Verdict {
-    if stage.agent.is_copilot() && stage.agent.is_old() {
+pub(super) fn chosen(testbed: &Testbed<'_>) -> ScenarioResult {
+    if testbed.agent.is_copilot() && testbed.agent.is_old() {
         return not_offered("it has no flag for it");
     }
-    let model = stage.model(vec![Step::text("Named.")])?;
-    let id = id(stage);
-    let ran = stage.run(&model, &["--session-id", &id, "Go."])?;
-    ran.answers("Named.")?;
-    ran.expect(ran.session()? == id, "the session has another id")?;
+    let model = testbed.model(vec![Step::text("Named.")])?;
+    let id = id(testbed);
+    let result = testbed.run(&model, &["--session-id", &id, "Go."])?;
+    result.expect_answer("Named.")?;
+    result.check(result.session_id()? == id, "the session has another id")?;
     Ok(())
 }
 
-pub(super) fn resumed(stage: &Stage<'_>) -> Verdict {
+pub(super) fn resumed(testbed: &Testbed<'_>) -> ScenarioResult {
     let second = Step { usage: Some((321, 45)), ..Step::text("Barnacle.") };
-    let model = stage.model(vec![Step { usage: Some((100, 20)), ..Step::text("I will remember.") }, second])?;
-    let first = stage.run(&model, &["The word is barnacle-7391."])?;
-    first.answers("I will remember.")?;
-    let id = first.session()?;
-    let second = stage.run(&model, &["--resume", &id, "Which word was it?"])?;
-    second.answers("Barnacle.")?;
-    second.expect(second.session()? == id, "the session has another id")?;
-    second.expect(model.was_told("barnacle-7391"), "the model was not told what was said before")?;
-    second.expect(model.was_told("I will remember."), "the model was not told what it said before")?;
-    second.expect(second.report["session"]["resumed"] != false, "it says that it did not resume")?;
-    // Some agents count over all of a session. Claude Code 2.0 cannot be held to it: by its figures it asks the model a
-    // few times more here, for itself.
+    let model = testbed.model(vec![Step { usage: Some((100, 20)), ..Step::text("I will remember.") }, second])?;
+    let first = testbed.run(&model, &["The word is barnacle-7391."])?;
+    first.expect_answer("I will remember.")?;
+    let id = first.session_id()?;
+    let second = testbed.run(&model, &["--resume", &id, "Which word was it?"])?;
+    second.expect_answer("Barnacle.")?;
+    second.check(second.session_id()? == id, "the session has another id")?;
+    second.check(model.received("barnacle-7391"), "the model did not get the first prompt")?;
+    second.check(model.received("I will remember."), "the model did not get its first answer")?;
+    second.check(second.report["session"]["resumed"] != false, "the report says that it did not resume")?;
+    // Some agents count the whole session, but the report must not. Claude Code 2.0 is exempt: it sends a few more
+    // requests of its own here and counts them.
     let usage = &second.report["usage"];
-    let is_its_own = usage["input"] == 321 && usage["output"] == 45;
-    let asks_once = stage.agent.is_copilot() || !stage.agent.is_old();
-    second.expect(is_its_own || !asks_once, &format!("its tokens are not 321 and 45 but {usage}"))?;
+    let is_right = usage["input"] == 321 && usage["output"] == 45;
+    let must_be_right = testbed.agent.is_copilot() || !testbed.agent.is_old();
+    second.check(is_right || !must_be_right, &format!("the usage is not 321 and 45 tokens but {usage}"))?;
     Ok(())
 }
 
-pub(super) fn unknown(stage: &Stage<'_>) -> Verdict {
-    let model = stage.model(vec![Step::text("Hello, stranger.")])?;
-    let id = id(stage).replace("0badcafe", "0badf00d");
-    let ran = stage.run(&model, &["--resume", &id, "Go on."])?;
-    if stage.agent.is_copilot() && stage.agent.is_old() {
-        // It starts a new session under that id. That must be said, since nothing was resumed.
-        ran.expect(ran.report["session"]["resumed"] != true, "it claims to have resumed what never was")?;
+pub(super) fn unknown(testbed: &Testbed<'_>) -> ScenarioResult {
+    let model = testbed.model(vec![Step::text("Hello, stranger.")])?;
+    let id = id(testbed).replace("0badcafe", "0badf00d");
+    let result = testbed.run(&model, &["--resume", &id, "Go on."])?;
+    if testbed.agent.is_copilot() && testbed.agent.is_old() {
+        // It starts a new session with that id. The report must not call that a resume.
+        result.check(
+            result.report["session"]["resumed"] != true,
+            "the report says that an unknown session was resumed",
+        )?;
         return Ok(());
     }
-    ran.fails("no-session")?;
-    ran.expect(model.asked().is_empty(), "the model was asked all the same")?;
+    result.expect_failure("no-session")?;
+    result.check(model.requests().is_empty(), "the model received a request anyway")?;
     Ok(())
 }

@@ -1,99 +1,104 @@
-//! Turns that are stopped: by a person, or by a cap.
+//! Turns that are stopped, by a user or by a limit.
 
 use super::not_offered;
 use super::tools::shell_then;
-use crate::Verdict;
+use crate::ScenarioResult;
 use crate::agent::Login;
 use crate::process::{interrupt, is_alive, wait_for};
-use crate::ran::text;
-use crate::stage::Stage;
+use crate::run_result::text;
+use crate::testbed::Testbed;
 use std::time::{Duration, Instant};
 use wharf_mock_model::{End, Step};
 
-/// From the signal to the end: the grace that agents get is 5 s, and the host says what it killed after it.
+/// The time from the signal to the exit: agents get a grace period of 5 s, and then the host kills them.
 const QUICK: Duration = Duration::from_secs(12);
 
-pub(super) fn mid_stream(stage: &Stage<'_>) -> Verdict {
-    let model = stage.model(vec![Step { end: End::Stalled, ..Step::text("It was a dark and stormy night, and") }])?;
-    let running = stage.start(&model.url(), Login::Key, &["Tell me a story."])?;
+pub(super) fn mid_stream(testbed: &Testbed<'_>) -> ScenarioResult {
+    let model = testbed.model(vec![Step { end: End::Stalled, ..Step::text("It was a dark and stormy night, and") }])?;
+    let running = testbed.start(&model.url(), Login::Key, &["Tell me a story."])?;
     running.wait_for_event("text-delta")?;
     let started = Instant::now();
     interrupt(running.child.id())?;
-    let ran = stage.end(running, &model.url())?;
-    ran.ends("cancelled", 130)?;
-    ran.expect(started.elapsed() < QUICK, "it took too long to stop")?;
+    let result = testbed.finish(running, &model.url())?;
+    result.expect_outcome("cancelled", 130)?;
+    result.check(started.elapsed() < QUICK, "it took too long to stop")?;
     Ok(())
 }
 
-/// Over the transport that can ask, the agent is interrupted by its own protocol and says so itself.
-pub(super) fn by_protocol(stage: &Stage<'_>) -> Verdict {
-    if stage.agent.is_copilot() && stage.agent.is_old() {
-        return not_offered("over ACP it says nothing before its message is whole");
+/// With the transport that can ask, the agent is interrupted through its own protocol and reports it.
+pub(super) fn by_protocol(testbed: &Testbed<'_>) -> ScenarioResult {
+    if testbed.agent.is_copilot() && testbed.agent.is_old() {
+        return not_offered("over ACP it sends no text before its message is complete");
     }
-    let model = stage.model(vec![Step { end: End::Stalled, ..Step::text("It was a dark and stormy night, and") }])?;
-    let running = stage.start(&model.url(), Login::Key, &["--ask", "Tell me a story."])?;
+    let model = testbed.model(vec![Step { end: End::Stalled, ..Step::text("It was a dark and stormy night, and") }])?;
+    let running = testbed.start(&model.url(), Login::Key, &["--ask", "Tell me a story."])?;
     running.wait_for_event("text-delta")?;
     interrupt(running.child.id())?;
-    let ran = stage.end(running, &model.url())?;
-    ran.ends("cancelled", 130)?;
-    let said = ran.events.iter().any(|event| event["type"] == "turn-end" && event["outcome"] == "cancelled");
-    ran.expect(said, "the agent did not say itself that it was interrupted")?;
+    let result = testbed.finish(running, &model.url())?;
+    result.expect_outcome("cancelled", 130)?;
+    let is_reported =
+        result.events.iter().any(|event| event["type"] == "turn-ended" && event["outcome"] == "cancelled");
+    result.check(is_reported, "the agent did not report the interruption")?;
     Ok(())
 }
 
-pub(super) fn mid_tool(stage: &Stage<'_>) -> Verdict {
-    // One child in the tool's own session and one that runs away into another.
+pub(super) fn mid_tool(testbed: &Testbed<'_>) -> ScenarioResult {
+    // One child in the tool's session and one in a new session.
     let command = "setsid sh -c 'echo $$ > runaway.pid; exec sleep 3001' & echo $$ > tool.pid; exec sleep 3002";
-    let model = stage.model(shell_then(stage, command))?;
-    let words = [stage.agent.approve(), vec!["Sleep."]].concat();
-    let running = stage.start(&model.url(), Login::Key, &words)?;
+    let model = testbed.model(shell_then(testbed, command))?;
+    let args = [testbed.agent.approve(), vec!["Sleep."]].concat();
+    let running = testbed.start(&model.url(), Login::Key, &args)?;
     let id =
-        |name: &str| -> Option<u32> { std::fs::read_to_string(stage.workspace.join(name)).ok()?.trim().parse().ok() };
+        |name: &str| -> Option<u32> { std::fs::read_to_string(testbed.workspace.join(name)).ok()?.trim().parse().ok() };
     let both = || Some([id("runaway.pid")?, id("tool.pid")?]);
     let children = wait_for("the tool's children", Duration::from_mins(1), both)?;
     if !children.iter().all(|child| is_alive(*child)) {
-        return Err("the tool's children ended by themselves".to_owned().into());
+        return Err("the tool's children exited too early".to_owned().into());
     }
     let started = Instant::now();
     interrupt(running.child.id())?;
-    let ran = stage.end(running, &model.url())?;
-    ran.ends("cancelled", 130)?;
-    ran.expect(started.elapsed() < QUICK, "it took too long to stop")?;
+    let result = testbed.finish(running, &model.url())?;
+    result.expect_outcome("cancelled", 130)?;
+    result.check(started.elapsed() < QUICK, "it took too long to stop")?;
     let alive: Vec<&u32> = children.iter().filter(|child| is_alive(**child)).collect();
-    ran.expect(alive.is_empty(), &format!("{alive:?} of the tool's children {children:?} live on"))?;
+    result.check(alive.is_empty(), &format!("{alive:?} of the tool's children {children:?} still run"))?;
     Ok(())
 }
 
-pub(super) fn turns(stage: &Stage<'_>) -> Verdict {
-    let (name, input) = stage.agent.shell("true");
-    let model = stage.model(vec![Step { text: Some("Once more.".to_owned()), ..Step::tool(name, input) }])?;
-    if !stage.agent.is_copilot() {
-        let words = [stage.agent.approve(), vec!["--max-turns", "2", "Go round."]].concat();
-        let ran = stage.run(&model, &words)?;
-        ran.ends("limit", 6)?.expect(text(&ran.report["detail"]) == "max-turns", "it is not said which cap")?;
+pub(super) fn turns(testbed: &Testbed<'_>) -> ScenarioResult {
+    let (name, input) = testbed.agent.shell("true");
+    let model = testbed.model(vec![Step { text: Some("Once more.".to_owned()), ..Step::tool(name, input) }])?;
+    if !testbed.agent.is_copilot() {
+        let args = [testbed.agent.approve(), vec!["--max-turns", "2", "Go round."]].concat();
+        let result = testbed.run(&model, &args)?;
+        result
+            .expect_outcome("limit", 6)?
+            .check(text(&result.report["detail"]) == "max-turns", "the detail does not name the limit")?;
         return Ok(());
     }
-    // Copilot caps how often its autopilot goes on: a model that never says that it is done makes it do so.
-    let model = stage.model(vec![Step::text("Not yet done.")])?;
-    let words = [stage.agent.approve(), vec!["--autopilot", "--max-turns", "2", "Go round."]].concat();
-    let ran = stage.run(&model, &words)?;
-    ran.ends("limit", 6)?;
-    ran.expect(model.asked().len() == 3, &format!("the model was asked {} times", model.asked().len()))?;
+    // Copilot limits how often its autopilot continues, which it does if the model never finishes.
+    let model = testbed.model(vec![Step::text("Not yet done.")])?;
+    let args = [testbed.agent.approve(), vec!["--autopilot", "--max-turns", "2", "Go round."]].concat();
+    let result = testbed.run(&model, &args)?;
+    result.expect_outcome("limit", 6)?;
+    result.check(model.requests().len() == 3, &format!("the model got {} requests", model.requests().len()))?;
     Ok(())
 }
 
-pub(super) fn cost(stage: &Stage<'_>) -> Verdict {
-    let (name, input) = stage.agent.shell("true");
-    let dear = Step { usage: Some((900_000, 90_000)), ..Step::tool(name, input) };
-    let model = stage.model(vec![dear, Step::text("Cheap at the price.")])?;
-    let words = [stage.agent.approve(), vec!["--max-cost", "0.01", "Spend."]].concat();
-    let ran = stage.run(&model, &words)?;
-    if stage.agent.is_copilot() {
-        let ignored = ran.report["ignored"].as_array().into_iter().flatten();
-        let is_said = ignored.map(|wish| text(&wish["name"])).any(|name| name == "max-cost");
-        ran.expect(is_said, "it is not said that the cap is ignored")?;
-        return not_offered("it has no prices in dollars; the report says so");
+pub(super) fn cost(testbed: &Testbed<'_>) -> ScenarioResult {
+    let (name, input) = testbed.agent.shell("true");
+    let expensive = Step { usage: Some((900_000, 90_000)), ..Step::tool(name, input) };
+    let model = testbed.model(vec![expensive, Step::text("Cheap at the price.")])?;
+    let args = [testbed.agent.approve(), vec!["--max-cost", "0.01", "Spend."]].concat();
+    let result = testbed.run(&model, &args)?;
+    if testbed.agent.is_copilot() {
+        let mut unsupported = result.report["unsupported"].as_array().into_iter().flatten();
+        let is_reported = unsupported.any(|setting| setting["name"] == "max-cost");
+        result.check(is_reported, "the report does not list the limit as unsupported")?;
+        return not_offered("it has no prices in dollars; the report lists the setting as unsupported");
     }
-    ran.ends("limit", 6)?.expect(text(&ran.report["detail"]) == "budget", "it is not said which cap")?;
+    result
+        .expect_outcome("limit", 6)?
+        .check(text(&result.report["detail"]) == "budget", "the detail does not name the limit")?;
     Ok(())
 }

@@ -1,16 +1,16 @@
-//! An MCP server with one tool, which the agents start: `tide` tells when the tide comes in.
+//! An MCP server with one tool, `tide`. The agents start it.
 
 use serde_json::{Value, json};
 use std::io::{BufRead as _, Write as _};
 use std::process::ExitCode;
 
-/// The word that makes this program the server.
-pub(crate) const WORD: &str = "serve-tide";
+/// The argument with which this program is the server.
+pub(crate) const ARG: &str = "serve-mcp";
 
-/// What the tool says.
-pub(crate) const SAYS: &str = "high water at noon";
+/// What the tool returns.
+pub(crate) const TOOL_RESULT: &str = "high water at noon";
 
-/// Answer requests on stdin until it ends.
+/// Answers requests on stdin until it is closed.
 pub(crate) fn serve() -> ExitCode {
     for line in std::io::stdin().lock().lines().map_while(Result::ok) {
         let request: Value = serde_json::from_str(&line).unwrap_or(Value::Null);
@@ -37,7 +37,7 @@ fn answer(request: &Value) -> Option<Value> {
                 "inputSchema": { "type": "object", "properties": {} },
             }],
         }),
-        Some("tools/call") => json!({ "content": [{ "type": "text", "text": SAYS }] }),
+        Some("tools/call") => json!({ "content": [{ "type": "text", "text": TOOL_RESULT }] }),
         Some("ping") => json!({}),
         _ => {
             let error = json!({ "code": -32601, "message": "no such method" });
@@ -54,7 +54,7 @@ mod tests {
     #[test]
     fn requests_are_answered_and_notifications_are_not() {
         let call = answer(&json!({ "jsonrpc": "2.0", "id": 7, "method": "tools/call" })).expect("an answer");
-        assert_eq!((&call["id"], &call["result"]["content"][0]["text"]), (&json!(7), &json!(SAYS)));
+        assert_eq!((&call["id"], &call["result"]["content"][0]["text"]), (&json!(7), &json!(TOOL_RESULT)));
         assert_eq!(answer(&json!({ "method": "notifications/initialized" })), None);
         assert!(answer(&json!({ "id": 1, "method": "resources/list" })).expect("an answer")["error"].is_object());
     }

@@ -1,0 +1,228 @@
+//! The testbed of a scenario: its own workspace, a mock model, and `wharf` in a clean environment.
+
+use crate::agent::{Agent, Login};
+use crate::run_result::{RunResult, text};
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
+use tokio::runtime::Handle;
+use wharf_mock_model::{Request, Scenario, Server, Step};
+
+/// The time limit of a run, in seconds.
+const LIMIT: &str = "150";
+
+/// The files and the model of one scenario.
+#[derive(Debug)]
+pub(crate) struct Testbed<'a> {
+    pub(crate) agent: &'a Agent,
+    folder: PathBuf,
+    /// The agent's working directory.
+    pub(crate) workspace: PathBuf,
+    handle: &'a Handle,
+    drift: &'a Mutex<BTreeMap<String, u64>>,
+}
+
+/// A `wharf run` that has not exited yet.
+#[derive(Debug)]
+pub(crate) struct Running {
+    pub(crate) child: Child,
+    /// The lines of its stdout so far.
+    pub(crate) lines: Arc<Mutex<String>>,
+    stdout: JoinHandle<()>,
+    stderr: JoinHandle<String>,
+}
+
+/// The mock model of one scenario. It stops when dropped.
+#[derive(Debug)]
+pub(crate) struct Model(Server);
+
+impl Model {
+    pub(crate) fn url(&self) -> String {
+        self.0.url()
+    }
+
+    /// The agent's requests to the model in the turn, without side requests.
+    pub(crate) fn requests(&self) -> Vec<Request> {
+        self.0.requests().into_iter().filter(|request| request.is_inference && !request.is_aside).collect()
+    }
+
+    /// Whether the agent's last request contains this text.
+    pub(crate) fn received(&self, expected: &str) -> bool {
+        let mut all = vec![];
+        if let Some(request) = self.requests().last() {
+            texts(&request.body, &mut all);
+        }
+        all.iter().any(|text| text.contains(expected))
+    }
+}
+
+/// Collects all strings in a JSON value.
+fn texts(value: &serde_json::Value, into: &mut Vec<String>) {
+    match value {
+        serde_json::Value::String(text) => into.push(text.clone()),
+        serde_json::Value::Array(items) => items.iter().for_each(|item| texts(item, into)),
+        serde_json::Value::Object(fields) => fields.values().for_each(|field| texts(field, into)),
+        _ => {}
+    }
+}
+
+impl<'a> Testbed<'a> {
+    pub(crate) fn new(
+        agent: &'a Agent,
+        name: &str,
+        handle: &'a Handle,
+        drift: &'a Mutex<BTreeMap<String, u64>>,
+    ) -> Result<Testbed<'a>, String> {
+        let folder = agent.work.join("scenarios").join(name.replace(|sign: char| !sign.is_alphanumeric(), "-"));
+        let workspace = folder.join("workspace");
+        for folder in [&workspace, &folder.join("tmp")] {
+            fs::create_dir_all(folder).map_err(|error| format!("cannot create {}: {error}", folder.display()))?;
+        }
+        let testbed = Testbed { agent, folder, workspace, handle, drift };
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../plugins").join(agent.id()).join("grants.toml");
+        testbed.write("config.toml", &agent.config(fs::read_to_string(root).ok().as_deref()))?;
+        Ok(testbed)
+    }
+
+    /// Starts a model with these steps.
+    pub(crate) fn model(&self, steps: Vec<Step>) -> Result<Model, String> {
+        let scenario = Scenario { steps, ..Scenario::default() };
+        let record = self.folder.join("requests.jsonl");
+        let server = self.handle.block_on(Server::start(scenario, Some(&record)));
+        server.map(Model).map_err(|error| format!("cannot start the mock model: {error}"))
+    }
+
+    /// Writes a file next to the workspace and returns its path.
+    pub(crate) fn write(&self, name: &str, content: &str) -> Result<String, String> {
+        let path = self.folder.join(name);
+        fs::write(&path, content).map_err(|error| format!("cannot write {}: {error}", path.display()))?;
+        Ok(path.to_string_lossy().into_owned())
+    }
+
+    /// `wharf` in the clean environment, without arguments yet.
+    pub(crate) fn wharf(&self, url: &str, login: Login) -> Command {
+        let mut command = Command::new(&self.agent.wharf);
+        command.env_clear().envs(self.agent.environment(&self.folder, url, login));
+        command.current_dir(&self.workspace).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command
+    }
+
+    /// Starts the agent and the adapter once, so that they fill their caches.
+    pub(crate) fn warm_up(&self) -> Result<(), String> {
+        let output = self.wharf("http://127.0.0.1:9", Login::None).args(["doctor", self.agent.id()]).output();
+        output.map(|_| ()).map_err(|error| format!("cannot start {}: {error}", self.agent.wharf.display()))
+    }
+
+    /// The first arguments of every `wharf run`.
+    fn run_args(&self) -> Vec<String> {
+        let args = ["run", "--json", "--limit-total", LIMIT, "--adapter"].map(str::to_owned);
+        args.into_iter().chain([self.agent.adapter()]).collect()
+    }
+
+    /// Runs a turn.
+    pub(crate) fn run(&self, model: &Model, args: &[&str]) -> Result<RunResult, String> {
+        self.run_at(&model.url(), Login::Key, args)
+    }
+
+    /// Runs a turn with this model address and these credentials.
+    pub(crate) fn run_at(&self, url: &str, login: Login, args: &[&str]) -> Result<RunResult, String> {
+        self.start(url, login, args).and_then(|running| self.finish(running, url))
+    }
+
+    /// Starts a turn.
+    pub(crate) fn start(&self, url: &str, login: Login, args: &[&str]) -> Result<Running, String> {
+        let mut command = self.wharf(url, login);
+        command.args(self.run_args()).args(args);
+        if args.contains(&"--messages") {
+            command.stdin(Stdio::piped());
+        }
+        let mut child =
+            command.spawn().map_err(|error| format!("cannot start {}: {error}", self.agent.wharf.display()))?;
+        let stdout = child.stdout.take().expect("stdout is piped");
+        let mut stderr = child.stderr.take().expect("stderr is piped");
+        let lines = Arc::new(Mutex::new(String::new()));
+        let into = Arc::clone(&lines);
+        let stdout = std::thread::spawn(move || {
+            for line in BufReader::new(stdout).lines().map_while(Result::ok) {
+                let mut into = into.lock().expect("no thread panics while it holds the lock");
+                into.push_str(&line);
+                into.push('\n');
+            }
+        });
+        let stderr = std::thread::spawn(move || {
+            let mut text = vec![];
+            let _ = stderr.read_to_end(&mut text);
+            String::from_utf8_lossy(&text).into_owned()
+        });
+        Ok(Running { child, lines, stdout, stderr })
+    }
+
+    /// Waits until the run exits, and checks that its recording replays to the same events.
+    pub(crate) fn finish(&self, mut running: Running, url: &str) -> Result<RunResult, String> {
+        let status = running.child.wait().map_err(|error| format!("cannot wait for wharf: {error}"))?;
+        running.stdout.join().map_err(|_| "the reader of stdout panicked")?;
+        let stderr = running.stderr.join().map_err(|_| "the reader of stderr panicked")?;
+        let lines = running.lines.lock().expect("no thread panics while it holds the lock");
+        let result = RunResult::new(&lines, stderr, status.code());
+        if let Some(unknown) = result.report["drift"]["unknown"].as_object() {
+            let mut drift = self.drift.lock().expect("no thread panics while it holds the lock");
+            for (native, count) in unknown {
+                *drift.entry(native.clone()).or_default() += count.as_u64().unwrap_or(1);
+            }
+        }
+        result.check(
+            result.report["drift"]["malformed"].as_u64().unwrap_or(0) == 0,
+            "the adapter reported malformed frames",
+        )?;
+        self.replay(&result, url)?;
+        Ok(result)
+    }
+
+    fn replay(&self, result: &RunResult, url: &str) -> Result<(), String> {
+        // A run that did not start has no recording.
+        let Some(run) = result.report["run"].as_str() else { return Ok(()) };
+        result.check_lines()?;
+        let mut command = self.wharf(url, Login::Key);
+        command.args(["replay", run, "--diff"]);
+        if self.agent.adapter() != self.agent.id() {
+            command.args(["--adapter", &self.agent.adapter()]);
+        }
+        let output = command.output().map_err(|error| format!("cannot start wharf replay: {error}"))?;
+        if output.status.success() {
+            return Ok(());
+        }
+        let diff: String = String::from_utf8_lossy(&output.stdout).chars().take(700).collect();
+        Err(format!("the recording replays to different events: {diff} {}", String::from_utf8_lossy(&output.stderr)))
+    }
+}
+
+impl Running {
+    /// Sends a message to the agent.
+    pub(crate) fn send_message(&mut self, text: &str) -> Result<(), String> {
+        self.send_line(&serde_json::json!({ "type": "message", "text": text }))
+    }
+
+    /// Writes a line of the kind that `--messages --json` reads.
+    pub(crate) fn send_line(&mut self, line: &serde_json::Value) -> Result<(), String> {
+        let stdin = self.child.stdin.as_mut().ok_or("stdin is not piped")?;
+        writeln!(stdin, "{line}").map_err(|error| format!("cannot write to wharf's stdin: {error}"))
+    }
+
+    /// Waits for an event of this type.
+    pub(crate) fn wait_for_event(&self, kind: &str) -> Result<(), String> {
+        let look = || self.has_event(kind).then_some(());
+        crate::process::wait_for(&format!("an event `{kind}`"), std::time::Duration::from_mins(1), look)
+    }
+
+    /// Whether there was an event of this type.
+    pub(crate) fn has_event(&self, kind: &str) -> bool {
+        let is_it = |line: &str| {
+            serde_json::from_str::<serde_json::Value>(line).is_ok_and(|event| text(&event["type"]) == kind)
+        };
+        self.lines.lock().expect("no thread panics while it holds the lock").lines().any(is_it)
+    }
+}
