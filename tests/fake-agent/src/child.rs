@@ -1,9 +1,9 @@
-//! The processes that it leaves behind: this same program again, with `--child TAG` for a test to recognise.
+//! Child processes: this same program, with `--child TAG`, by which a test finds them.
 //!
-//! A child lives for some seconds and does nothing. Every step that starts one is done only when the child is what it
-//! shall be (visible, out of its session, re-parented), so that a test need not guess when to look: the child's stdin
-//! is the writing end of a pipe, which it lets go of when it is ready. That `spawn` has returned is not enough, the
-//! child's command line may still be empty.
+//! A child lives for some seconds and does nothing. A step that starts a child is complete only when the child is ready
+//! (visible, in its new session, re-parented), so that a test need not guess when to look: the child's stdin is the
+//! write end of a pipe, which the child closes when it is ready. The return of `spawn` is not enough, because the
+//! child's command line can still be empty.
 
 use rustix::process::setsid;
 use std::fs::File;
@@ -12,37 +12,37 @@ use std::process::{Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
-/// What kind of child.
+/// How a child is related to the agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// One that stays in the agent's process group.
+    /// In the agent's process group.
     Plain,
-    /// One in a session of its own.
+    /// In a new session.
     Session,
-    /// One in a session of its own whose parent is gone.
+    /// In a new session, and its parent has exited.
     Daemon,
 }
 
-/// A child to be started, or this process as one.
+/// The properties of a child.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Spec {
     pub(crate) kind: Kind,
-    /// How long it lives.
+    /// It exits after this time.
     pub(crate) seconds: u64,
-    /// Whether it holds the agent's stdout and stderr open, as tools do that are left in the background.
+    /// Whether it keeps the agent's stdout and stderr open, like tools that are left running in the background.
     pub(crate) holding: bool,
-    /// Whether it starts without any environment, and so without any marker in it.
-    pub(crate) clear: bool,
+    /// Whether its environment is empty and so has no marker.
+    pub(crate) clear_env: bool,
 }
 
-/// This process as a child.
-pub(crate) struct Role {
+/// This process, started as a child.
+pub(crate) struct Child {
     tag: String,
     spec: Spec,
 }
 
-/// The child that a command line makes of this process, if it does.
-pub(crate) fn from_args(args: &[String]) -> Result<Option<Role>, String> {
+/// Parses the command line of a child; none if this process is the agent.
+pub(crate) fn from_args(args: &[String]) -> Result<Option<Child>, String> {
     let [flag, tag, kind, seconds, rest @ ..] = args else { return Ok(None) };
     if flag != "--child" {
         return Ok(None);
@@ -51,21 +51,21 @@ pub(crate) fn from_args(args: &[String]) -> Result<Option<Role>, String> {
         "plain" => Kind::Plain,
         "session" => Kind::Session,
         "daemon" => Kind::Daemon,
-        other => return Err(format!("there is no child of kind {other:?}")),
+        other => return Err(format!("unknown kind of child {other:?}")),
     };
-    let seconds = seconds.parse().map_err(|_| format!("a child's life is in seconds, not {seconds:?}"))?;
-    let has = |word: &str| rest.iter().any(|arg| arg == word);
-    let spec = Spec { kind, seconds, holding: has("holding"), clear: has("clear") };
-    Ok(Some(Role { tag: tag.clone(), spec }))
+    let seconds = seconds.parse().map_err(|_| format!("{seconds:?} is not a number of seconds"))?;
+    let has = |flag: &str| rest.iter().any(|arg| arg == flag);
+    let spec = Spec { kind, seconds, holding: has("holding"), clear_env: has("clear") };
+    Ok(Some(Child { tag: tag.clone(), spec }))
 }
 
-impl Role {
-    /// Lives the child's life.
-    pub(crate) fn live(self) -> Result<u8, String> {
+impl Child {
+    /// Runs until the time is up, and returns the exit code.
+    pub(crate) fn run(self) -> Result<u8, String> {
         match self.spec.kind {
             Kind::Plain => {}
             Kind::Session => drop(setsid().map_err(|error| format!("setsid: {error}"))?),
-            // The one between: it starts the daemon and ends, which is what orphans it.
+            // The intermediate process: it starts the daemon and exits, which orphans the daemon.
             Kind::Daemon => {
                 let spec = Spec { kind: Kind::Session, ..self.spec };
                 start(&spec, &self.tag)?;
@@ -73,14 +73,14 @@ impl Role {
             }
         }
         File::open("/dev/null")
-            .and_then(|nothing| Ok(rustix::stdio::dup2_stdin(&nothing)?))
-            .map_err(|error| format!("cannot say that the child is ready: {error}"))?;
+            .and_then(|null| Ok(rustix::stdio::dup2_stdin(&null)?))
+            .map_err(|error| format!("cannot close stdin: {error}"))?;
         thread::sleep(Duration::from_secs(self.spec.seconds));
         Ok(0)
     }
 }
 
-/// Starts a child. It is not waited for; where it outlives the agent, that is the point.
+/// Starts a child and returns when it is ready. Children may outlive the agent: that is what they are for.
 pub(crate) fn start(spec: &Spec, tag: &str) -> Result<(), String> {
     spawn(spec, tag).map_err(|error| format!("cannot start a child: {error}"))
 }
@@ -94,7 +94,7 @@ fn spawn(spec: &Spec, tag: &str) -> io::Result<()> {
         Kind::Daemon => "daemon",
     };
     command.args(["--child", tag, kind, &spec.seconds.to_string()]).stdin(writer);
-    if spec.clear {
+    if spec.clear_env {
         command.arg("clear").env_clear();
     }
     if spec.holding {
@@ -103,12 +103,12 @@ fn spawn(spec: &Spec, tag: &str) -> io::Result<()> {
         command.stdout(Stdio::null()).stderr(Stdio::null());
     }
     let mut child = command.spawn()?;
-    // It holds the writing end as well.
+    // It holds the write end too.
     drop(command);
     reader.read_to_end(&mut Vec::new())?;
-    let ended = if spec.kind == Kind::Daemon { Some(child.wait()?) } else { child.try_wait()? };
-    match ended {
-        Some(status) if !status.success() => Err(io::Error::other(format!("it ended with {status}"))),
+    let exited = if spec.kind == Kind::Daemon { Some(child.wait()?) } else { child.try_wait()? };
+    match exited {
+        Some(status) if !status.success() => Err(io::Error::other(format!("it exited with {status}"))),
         _ => Ok(()),
     }
 }

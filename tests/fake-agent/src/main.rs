@@ -1,8 +1,9 @@
-//! The agent of the tests: it does what a script says, above all what a good agent would not.
+//! A fake agent for the tests: it runs a script, which can do what a well-behaved agent would not.
 //!
-//! The script is a text file of one step a line (README.md lists them), parsed as a whole before the first step is
-//! done, so that a wrong script fails before it has done half of it. It takes every flag of the echo adapter and looks
-//! only at `--script`. Unix only: sessions, signals and daemons are what it is for.
+//! The script is a text file with one step per line (README.md lists them). It is parsed completely before the first
+//! step runs, so that an invalid script has no effects. Flags are searched by hand instead of with clap, because every
+//! flag of the echo adapter must be accepted and ignored, except `--script` and `--version`. Unix only, because it is
+//! about sessions, signals and daemons.
 
 #[cfg(unix)]
 mod child;
@@ -22,16 +23,16 @@ fn main() -> std::process::ExitCode {
     match run(&args) {
         Ok(code) => std::process::ExitCode::from(code),
         Err(message) => {
-            // Its stderr may be closed, which is nothing to panic about.
+            // Stderr may be closed, which must not cause a panic.
             let _ = writeln!(std::io::stderr(), "wharf-fake-agent: {message}");
-            std::process::ExitCode::from(FAULT)
+            std::process::ExitCode::from(SCRIPT_ERROR)
         }
     }
 }
 
-/// The exit code of an agent that could not follow its script: none that a script would choose.
+/// The exit code for an invalid script or a failed step. No script should use it.
 #[cfg(unix)]
-const FAULT: u8 = 99;
+const SCRIPT_ERROR: u8 = 99;
 
 #[cfg(unix)]
 fn run(args: &[String]) -> Result<u8, String> {
@@ -42,13 +43,13 @@ fn run(args: &[String]) -> Result<u8, String> {
         return Ok(0);
     }
     if let Some(child) = child::from_args(args)? {
-        return child.live();
+        return child.run();
     }
-    let at = args.iter().position(|arg| arg == "--script").ok_or("it does nothing without --script FILE")?;
+    let at = args.iter().position(|arg| arg == "--script").ok_or("--script FILE is required")?;
     let file = args.get(at + 1).ok_or("--script needs a file")?;
     let text = std::fs::read_to_string(file).map_err(|error| format!("cannot read the script {file}: {error}"))?;
     let steps = script::parse(&text).map_err(|error| format!("{file}:{error}"))?;
-    player::Player::new()?.play(&steps)
+    player::Player::new()?.run(&steps)
 }
 
 #[cfg(not(unix))]

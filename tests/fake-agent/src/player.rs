@@ -1,4 +1,4 @@
-//! Does the steps, one after the other.
+//! Runs the steps of a script.
 
 use crate::child;
 use crate::output::Output;
@@ -14,33 +14,32 @@ use std::time::Duration;
 /// The length of a line in a flood.
 const FLOOD_LINE: usize = 1024;
 
-/// What children are called where no `tag` step said otherwise.
+/// The tag of children before any `tag` step.
 const DEFAULT_TAG: &str = "fake-agent-child";
 
-/// What one step leaves for the next.
+/// The state that steps share.
 pub(crate) struct Player {
     stdout: Output<File>,
     stderr: Output<io::Stderr>,
-    /// What the last reading step read.
-    heard: Vec<u8>,
+    /// The input of the last reading step.
+    input: Vec<u8>,
     tag: String,
 }
 
 impl Player {
-    /// One that has done nothing yet.
     pub(crate) fn new() -> Result<Player, String> {
-        // A handle of its own, since std's stdout splits what is written at the last end of line.
+        // A separate handle, because std's stdout buffers by line.
         let stdout = io::stdout().as_fd().try_clone_to_owned().map_err(|error| format!("stdout: {error}"))?;
         Ok(Player {
             stdout: Output::new(File::from(stdout), "stdout"),
             stderr: Output::new(io::stderr(), "stderr"),
-            heard: Vec::new(),
+            input: Vec::new(),
             tag: DEFAULT_TAG.to_owned(),
         })
     }
 
-    /// Does them all and gives the exit code.
-    pub(crate) fn play(mut self, steps: &[Step]) -> Result<u8, String> {
+    /// Runs all steps and returns the exit code.
+    pub(crate) fn run(mut self, steps: &[Step]) -> Result<u8, String> {
         for step in steps {
             if let Some(code) = self.step(step)? {
                 return Ok(code);
@@ -49,12 +48,12 @@ impl Player {
         Ok(0)
     }
 
-    /// Does one; a code is where it ends.
+    /// Runs one step. An exit code ends the script.
     fn step(&mut self, step: &Step) -> Result<Option<u8>, String> {
         match step {
             Step::Stdout(bytes) => self.stdout.write(bytes)?,
             Step::Stderr(bytes) => self.stderr.write(bytes)?,
-            Step::Pace(bytes) => self.stdout.set_pace(*bytes),
+            Step::Chunk(bytes) => self.stdout.set_chunk(*bytes),
             Step::Repeat(times, step) => {
                 for _ in 0..*times {
                     if let Some(code) = self.step(step)? {
@@ -79,16 +78,16 @@ impl Player {
                 }
             }
             Step::ReadStdin => {
-                self.heard.clear();
-                io::stdin().lock().read_to_end(&mut self.heard).map_err(|error| format!("read-stdin: {error}"))?;
+                self.input.clear();
+                io::stdin().lock().read_to_end(&mut self.input).map_err(|error| format!("read-stdin: {error}"))?;
             }
             Step::ReadLine => {
-                self.heard.clear();
+                self.input.clear();
                 let mut stdin = io::stdin().lock();
-                stdin.read_until(b'\n', &mut self.heard).map_err(|error| format!("read-line: {error}"))?;
+                stdin.read_until(b'\n', &mut self.input).map_err(|error| format!("read-line: {error}"))?;
             }
             Step::SayStdin => {
-                let text = String::from_utf8_lossy(&self.heard);
+                let text = String::from_utf8_lossy(&self.input);
                 let line = serde_json::json!({ "type": "say", "id": "stdin", "text": text });
                 self.stdout.write(format!("{line}\n").as_bytes())?;
             }
@@ -102,27 +101,27 @@ impl Player {
                 fs::write(path, text).map_err(|error| format!("write-file {}: {error}", path.display()))?;
             }
             Step::Exit(code) => return Ok(Some(*code)),
-            Step::Die(signal) => return Err(signal::die_by(*signal)),
+            Step::Die(signal) => return Err(signal::kill_self(*signal)),
         }
         Ok(None)
     }
 
-    /// Lets go of stdout. The number itself stays taken, since a file opened later must not become stdout.
+    /// Closes stdout. The file descriptor stays in use, because a file that is opened later must not become stdout.
     fn close_stdout(&mut self) -> io::Result<()> {
-        let nowhere = File::options().write(true).open("/dev/null")?;
-        rustix::stdio::dup2_stdout(&nowhere)?;
-        self.stdout = Output::new(nowhere, "stdout");
+        let null = File::options().write(true).open("/dev/null")?;
+        rustix::stdio::dup2_stdout(&null)?;
+        self.stdout = Output::new(null, "stdout");
         Ok(())
     }
 }
 
-/// A `delta` line of so many bytes, its end included. The script has checked that they suffice.
+/// A `delta` line of this many bytes, the end of line included. The parser has checked the minimum.
 fn delta_line(bytes: usize) -> String {
     let text = "x".repeat(bytes.saturating_sub(DELTA_HEAD.len() + DELTA_TAIL.len()));
     [DELTA_HEAD, &text, DELTA_TAIL].concat()
 }
 
-/// One `NAME=VALUE` a line, sorted; line ends within values as they are.
+/// One `NAME=VALUE` per line, sorted. Line ends inside values are not escaped.
 fn environment() -> Vec<u8> {
     let mut variables: Vec<_> = std::env::vars_os().collect();
     variables.sort();

@@ -1,4 +1,4 @@
-//! A script: one step a line, as plain data. README.md is its reference.
+//! The script as plain data: one step per line. README.md is the reference.
 
 use crate::child::{Kind, Spec};
 use crate::signal;
@@ -6,17 +6,17 @@ use rustix::process::Signal;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// What comes before the text of a `delta` line that is made to a size.
+/// The part of a `delta` line before its text.
 pub(crate) const DELTA_HEAD: &str = r#"{"type":"delta","id":"1","text":""#;
-/// What comes after it.
+/// The part after its text.
 pub(crate) const DELTA_TAIL: &str = "\"}\n";
 
-/// One thing to do.
+/// A step of a script.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Step {
     Stdout(Vec<u8>),
     Stderr(Vec<u8>),
-    Pace(usize),
+    Chunk(usize),
     Repeat(u64, Box<Step>),
     BigLine(usize),
     FloodStdout(u64),
@@ -37,7 +37,7 @@ pub(crate) enum Step {
     Die(Signal),
 }
 
-/// The steps of a script. The error begins with the number of its line.
+/// Parses a script. The error starts with the line number.
 pub(crate) fn parse(text: &str) -> Result<Vec<Step>, String> {
     let lines = text.lines().enumerate().map(|(index, line)| (index + 1, line.trim_start()));
     lines
@@ -48,25 +48,25 @@ pub(crate) fn parse(text: &str) -> Result<Vec<Step>, String> {
 
 fn step(line: &str) -> Result<Step, String> {
     let (name, rest) = line.split_once(' ').unwrap_or((line, ""));
-    let bare = |step| if rest.trim().is_empty() { Ok(step) } else { Err(format!("{name} takes nothing more: {line}")) };
+    let bare = |step| if rest.trim().is_empty() { Ok(step) } else { Err(format!("{name} takes no argument: {line}")) };
     Ok(match name {
         "stdout" => Step::Stdout(unescape(rest)?),
         "stderr" => Step::Stderr(unescape(rest)?),
         "line" => {
             serde_json::from_str::<serde_json::Value>(rest)
-                .map_err(|error| format!("{rest} is no JSON ({error}); `stdout` writes what is none"))?;
+                .map_err(|error| format!("{rest} is not JSON ({error}); `stdout` writes any text"))?;
             Step::Stdout(format!("{rest}\n").into_bytes())
         }
-        "bytes" => Step::Pace(number(rest)?),
+        "bytes" => Step::Chunk(number(rest)?),
         "repeat" => {
             let (times, repeated) = rest.split_once(' ').ok_or("repeat needs a number and a step")?;
             Step::Repeat(number(times)?, Box::new(step(repeated.trim_start())?))
         }
         "big-line" => {
             let bytes = number(rest)?;
-            let least = DELTA_HEAD.len() + DELTA_TAIL.len();
-            if bytes < least {
-                return Err(format!("a delta line has at least {least} bytes"));
+            let minimum = DELTA_HEAD.len() + DELTA_TAIL.len();
+            if bytes < minimum {
+                return Err(format!("a delta line has at least {minimum} bytes"));
             }
             Step::BigLine(bytes)
         }
@@ -80,12 +80,12 @@ fn step(line: &str) -> Result<Step, String> {
         "read-line" => bare(Step::ReadLine)?,
         "say-stdin" => bare(Step::SayStdin)?,
         "ignore-sigterm" => bare(Step::IgnoreSigterm)?,
-        "tag" => Step::Tag(word(rest)?),
+        "tag" => Step::Tag(single(rest)?),
         "setsid-child" => Step::Child(child(Kind::Session, rest)?),
         "daemon" => Step::Child(child(Kind::Daemon, rest)?),
-        "clear-env-daemon" => Step::Child(Spec { clear: true, ..child(Kind::Daemon, rest)? }),
+        "clear-env-daemon" => Step::Child(Spec { clear_env: true, ..child(Kind::Daemon, rest)? }),
         "children" => {
-            let (times, rest) = rest.split_once(' ').ok_or("children needs a number and their seconds")?;
+            let (times, rest) = rest.split_once(' ').ok_or("children needs a number and seconds")?;
             Step::Repeat(number(times)?, Box::new(Step::Child(child(Kind::Plain, rest)?)))
         }
         "write-env" => Step::WriteEnv(path(rest)?),
@@ -94,8 +94,8 @@ fn step(line: &str) -> Result<Step, String> {
             Step::WriteFile(path(file)?, unescape(text)?)
         }
         "exit" => Step::Exit(number(rest)?),
-        "die" => Step::Die(signal::named(rest.trim()).ok_or_else(|| format!("{rest:?} is no signal"))?),
-        other => return Err(format!("there is no step {other:?}")),
+        "die" => Step::Die(signal::parse(rest.trim()).ok_or_else(|| format!("{rest:?} is not a signal"))?),
+        other => return Err(format!("unknown step {other:?}")),
     })
 }
 
@@ -103,25 +103,26 @@ fn child(kind: Kind, rest: &str) -> Result<Spec, String> {
     let (seconds, holding) = match rest.trim().split_once(' ') {
         None => (rest, false),
         Some((seconds, "holding")) => (seconds, true),
-        Some((_, other)) => return Err(format!("a child can be `holding`, not {other:?}")),
+        Some((_, other)) => return Err(format!("only `holding` can follow the seconds, not {other:?}")),
     };
-    Ok(Spec { kind, seconds: number(seconds)?, holding, clear: false })
+    Ok(Spec { kind, seconds: number(seconds)?, holding, clear_env: false })
 }
 
-fn number<N: std::str::FromStr>(word: &str) -> Result<N, String> {
-    word.trim().parse().map_err(|_| format!("{word:?} is no number, or too large a one"))
+fn number<N: std::str::FromStr>(text: &str) -> Result<N, String> {
+    text.trim().parse().map_err(|_| format!("{text:?} is not a number, or too large"))
 }
 
-fn word(rest: &str) -> Result<String, String> {
-    let word = rest.trim();
-    if word.is_empty() || word.contains(' ') { Err(format!("one word, not {rest:?}")) } else { Ok(word.to_owned()) }
+fn single(rest: &str) -> Result<String, String> {
+    let text = rest.trim();
+    let is_single = !text.is_empty() && !text.contains(' ');
+    if is_single { Ok(text.to_owned()) } else { Err(format!("a text without spaces is required, not {rest:?}")) }
 }
 
 fn path(rest: &str) -> Result<PathBuf, String> {
-    if rest.trim().is_empty() { Err("which file?".to_owned()) } else { Ok(PathBuf::from(rest.trim())) }
+    if rest.trim().is_empty() { Err("a file is required".to_owned()) } else { Ok(PathBuf::from(rest.trim())) }
 }
 
-/// A text with `\n`, `\r`, `\t`, `\\` and `\xHH`, which can be half of a UTF-8 character.
+/// Replaces `\n`, `\r`, `\t`, `\\` and `\xHH`, which can be a part of a UTF-8 character.
 fn unescape(text: &str) -> Result<Vec<u8>, String> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text;
@@ -151,11 +152,11 @@ mod tests {
     use super::*;
 
     fn spec(kind: Kind, seconds: u64) -> Spec {
-        Spec { kind, seconds, holding: false, clear: false }
+        Spec { kind, seconds, holding: false, clear_env: false }
     }
 
     #[test]
-    fn every_step_is_read() {
+    fn every_step_is_parsed() {
         let path = PathBuf::from;
         for (line, step) in [
             ("stdout a\\n", Step::Stdout(b"a\n".to_vec())),
@@ -163,7 +164,7 @@ mod tests {
             ("stdout", Step::Stdout(vec![])),
             ("stderr \\xc3", Step::Stderr(vec![0xc3])),
             ("line {\"a\": \"\\n\"}", Step::Stdout(b"{\"a\": \"\\n\"}\n".to_vec())),
-            ("bytes 1", Step::Pace(1)),
+            ("bytes 1", Step::Chunk(1)),
             ("repeat 3 sleep 5", Step::Repeat(3, Box::new(Step::Sleep(Duration::from_millis(5))))),
             ("repeat 2 repeat 3 silence", Step::Repeat(2, Box::new(Step::Repeat(3, Box::new(Step::Silence))))),
             ("big-line 20000000", Step::BigLine(20_000_000)),
@@ -180,7 +181,7 @@ mod tests {
             ("setsid-child 5", Step::Child(spec(Kind::Session, 5))),
             ("setsid-child 5 holding", Step::Child(Spec { holding: true, ..spec(Kind::Session, 5) })),
             ("daemon 5", Step::Child(spec(Kind::Daemon, 5))),
-            ("clear-env-daemon 5", Step::Child(Spec { clear: true, ..spec(Kind::Daemon, 5) })),
+            ("clear-env-daemon 5", Step::Child(Spec { clear_env: true, ..spec(Kind::Daemon, 5) })),
             ("children 200 5", Step::Repeat(200, Box::new(Step::Child(spec(Kind::Plain, 5))))),
             ("write-env /tmp/env", Step::WriteEnv(path("/tmp/env"))),
             ("write-file a.txt some text\\n", Step::WriteFile(path("a.txt"), b"some text\n".to_vec())),
@@ -194,35 +195,35 @@ mod tests {
     }
 
     #[test]
-    fn comments_and_empty_lines_are_no_steps() {
+    fn comments_and_empty_lines_are_skipped() {
         let steps = parse("# first\n\n  silence\r\n   # last\n");
         assert_eq!(steps, Ok(vec![Step::Silence]));
         assert_eq!(parse(""), Ok(vec![]));
     }
 
     #[test]
-    fn a_wrong_line_is_named_by_its_number() {
+    fn an_error_has_the_line_number() {
         for (line, part) in [
-            ("dance", "no step \"dance\""),
-            ("line {", "no JSON"),
-            ("line", "no JSON"),
-            ("silence 5", "takes nothing more"),
-            ("bytes", "no number"),
-            ("bytes -1", "no number"),
-            ("exit 256", "no number"),
+            ("dance", "unknown step \"dance\""),
+            ("line {", "not JSON"),
+            ("line", "not JSON"),
+            ("silence 5", "takes no argument"),
+            ("bytes", "not a number"),
+            ("bytes -1", "not a number"),
+            ("exit 256", "not a number"),
             ("repeat 3", "needs a number and a step"),
-            ("repeat x silence", "no number"),
-            ("repeat 2 dance", "no step \"dance\""),
+            ("repeat x silence", "not a number"),
+            ("repeat 2 dance", "unknown step \"dance\""),
             ("big-line 10", "at least"),
             ("children 3", "needs a number"),
             ("daemon 3 quietly", "`holding`"),
-            ("daemon soon", "no number"),
-            ("tag", "one word"),
-            ("tag a b", "one word"),
-            ("write-file", "which file"),
-            ("wait-file ", "which file"),
-            ("die LATER", "no signal"),
-            ("die", "no signal"),
+            ("daemon soon", "not a number"),
+            ("tag", "without spaces"),
+            ("tag a b", "without spaces"),
+            ("write-file", "a file is required"),
+            ("wait-file ", "a file is required"),
+            ("die LATER", "not a signal"),
+            ("die", "not a signal"),
             ("stdout \\", "backslash"),
             ("stdout \\q", "backslash"),
             ("stdout \\x4", "hexadecimal"),
@@ -235,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn escapes_make_any_byte() {
+    fn escapes_can_produce_any_byte() {
         for (text, bytes) in [
             ("é", "é".as_bytes()),
             ("\\xc3\\xa9", "é".as_bytes()),
@@ -254,8 +255,8 @@ mod tests {
         for example in &examples {
             parse(example).expect(example);
         }
-        // The arms of `step`, from its own text, so that a new one is missed here.
-        let source = include_str!("script.rs").split("#[cfg(test)]").next().expect("there is a beginning");
+        // The arms of `step`, taken from the source, so that a new step without an example fails here.
+        let source = include_str!("script.rs").split("#[cfg(test)]").next().expect("split gives at least one part");
         let arms = source.lines().filter_map(|line| line.strip_prefix("        \"")?.split_once("\" =>"));
         let names: Vec<&str> = arms.map(|(name, _)| name).collect();
         assert!(names.contains(&"stdout") && names.contains(&"die"), "the arms were found: {names:?}");

@@ -1,4 +1,4 @@
-//! Signals, by name and to oneself.
+//! Signals: by name, and sent to this process.
 
 use rustix::process::{Signal, getpid, kill_process};
 use std::sync::Arc;
@@ -6,12 +6,12 @@ use std::sync::atomic::AtomicBool;
 use std::thread;
 use std::time::Duration;
 
-/// What is tried before a signal counts as survived: Rust's own handler of SIGSEGV lets the first one pass.
+/// How often a signal is sent before it counts as survived: Rust's handler of SIGSEGV swallows the first one.
 const TRIES: u32 = 100;
 
-/// The signal of a name ("TERM", "SIGTERM") or a number.
-pub(crate) fn named(word: &str) -> Option<Signal> {
-    let name = word.strip_prefix("SIG").unwrap_or(word);
+/// Parses a name ("TERM", "SIGTERM") or a number.
+pub(crate) fn parse(text: &str) -> Option<Signal> {
+    let name = text.strip_prefix("SIG").unwrap_or(text);
     Some(match name {
         "ABRT" => Signal::ABORT,
         "HUP" => Signal::HUP,
@@ -24,8 +24,8 @@ pub(crate) fn named(word: &str) -> Option<Signal> {
     })
 }
 
-/// Ends this process by a signal. The error is that it lives on.
-pub(crate) fn die_by(signal: Signal) -> String {
+/// Kills this process with a signal. It returns an error message if the process survives.
+pub(crate) fn kill_self(signal: Signal) -> String {
     for _ in 0..TRIES {
         if let Err(error) = kill_process(getpid(), signal) {
             return format!("die: {error}");
@@ -35,7 +35,7 @@ pub(crate) fn die_by(signal: Signal) -> String {
     format!("die: survived signal {}", signal.as_raw())
 }
 
-/// From here on SIGTERM does nothing. It is caught rather than ignored, so children do not inherit it.
+/// From here on SIGTERM has no effect. It is caught rather than ignored, so that children do not inherit that.
 pub(crate) fn ignore_sigterm() -> Result<(), String> {
     signal_hook::flag::register(signal_hook::consts::SIGTERM, Arc::new(AtomicBool::new(false)))
         .map(drop)

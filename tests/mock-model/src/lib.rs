@@ -1,8 +1,8 @@
-//! A model that says what a scenario tells it to, on loopback, for tests with real agents.
+//! A mock model on loopback that answers as a scenario defines, for tests with real agents.
 //!
-//! It speaks `OpenAI`'s chat completions and responses, Anthropic's messages (each streamed or whole) and as much of
-//! GitHub's API as Copilot needs to accept a token and list its models. It checks nothing and forgets nothing: what
-//! the agent sent can be read afterwards.
+//! It implements `OpenAI`'s chat completions and responses, Anthropic's messages (each streamed or in one piece) and as
+//! much of GitHub's API as Copilot needs to accept a token and list its models. It never validates a request, and it
+//! records every request for the test to read.
 //!
 //! ```no_run
 //! # async fn example() -> std::io::Result<()> {
@@ -14,11 +14,11 @@
 //! # }
 //! ```
 
-mod catalogue;
+mod catalog;
+mod format;
 mod record;
 mod scenario;
 mod server;
-mod wire;
 
 pub use record::Request;
 pub use scenario::{End, Scenario, Step, Tool};

@@ -1,4 +1,4 @@
-//! What the agent sent, in the order in which it came.
+//! The requests of the agent, in the order of their arrival.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -8,24 +8,24 @@ use std::io::{self, Write as _};
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
-/// One request.
+/// A recorded request.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Request {
-    /// Its method.
+    /// The HTTP method, upper case.
     pub method: String,
-    /// Its path, without the query.
+    /// The path without the query.
     pub path: String,
-    /// Its headers, by their names in lower case.
+    /// The headers, with names in lower case.
     pub headers: BTreeMap<String, String>,
-    /// Whether the model was asked something.
+    /// Whether it is a request for an answer of the model.
     pub is_inference: bool,
-    /// Whether it offers no tools, and so took no step of the scenario.
-    pub is_aside: bool,
-    /// Its body; null where that is not JSON.
+    /// Whether it is an inference request without tools, which takes no step of the scenario.
+    pub is_side_request: bool,
+    /// The body; null if it is not JSON.
     pub body: Value,
 }
 
-/// All requests, in memory and, where one is named, in a file of JSON lines.
+/// All requests, in memory and, if a path is given, in a file of JSON lines.
 #[derive(Debug)]
 pub(crate) struct Record {
     requests: Mutex<Vec<Request>>,
@@ -37,11 +37,11 @@ impl Record {
         Ok(Record { requests: Mutex::default(), file: path.map(File::create).transpose()? })
     }
 
-    /// Add a request, and give its number.
+    /// Adds a request and returns its number.
     pub(crate) fn add(&self, request: Request) -> usize {
         let mut requests = self.requests.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(mut file) = self.file.as_ref() {
-            // The file is for people; a test reads what is in memory.
+            // The file is for debugging; tests read the requests in memory.
             let _ = writeln!(file, "{}", serde_json::json!(request));
         }
         requests.push(request);

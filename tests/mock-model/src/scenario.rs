@@ -1,48 +1,48 @@
-//! What the model is to say: the scenario file.
+//! The scenario: what the model answers.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 
-/// A whole scenario. Each request for an inference takes the next step; the last one repeats.
+/// A scenario. Each inference request takes the next step; the last step repeats.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Scenario {
-    /// The steps, in order.
+    /// The answers, in order.
     pub steps: Vec<Step>,
-    /// Answers requests that offer no tools: agents make such ones beside the turn, to name a session for example, and
-    /// they would use up the steps. Empty stands for a word of ours.
-    pub aside: String,
+    /// The answer to inference requests without tools. Agents send such requests outside the turn, for example to name a
+    /// session, and they must not use up the steps. Empty means a default answer.
+    pub side_answer: String,
 }
 
-/// One answer of the model, or one failure of its provider.
+/// An answer of the model, or a failure of its provider.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Step {
-    /// Only for conversations in which the user says this: tells a sub-agent's requests from the agent's own. Such
-    /// steps are counted apart, and come before those without.
+    /// Only for conversations in which a user message contains this, which separates a sub-agent's requests from the
+    /// agent's own. Such steps are counted separately and take precedence over steps without this field.
     pub when: Option<String>,
-    /// What is thought before it is said.
+    /// The reasoning before the text.
     pub thinking: Option<String>,
-    /// What is said.
+    /// The text of the answer.
     pub text: Option<String>,
-    /// Tools that are called.
+    /// The tools that the model calls.
     pub tools: Vec<Tool>,
-    /// How many characters each piece of the stream has; 0 stands for 8.
+    /// The number of characters in each piece of the stream; 0 means 8.
     pub piece: usize,
-    /// Milliseconds before anything is answered.
+    /// Milliseconds before the answer starts.
     pub delay: u64,
     /// Milliseconds after each piece.
     pub pause: u64,
     /// How the stream ends.
     pub end: End,
-    /// Tokens of input and of output; unset stands for 100 and 20.
+    /// Input and output tokens; unset means 100 and 20.
     pub usage: Option<(u64, u64)>,
-    /// The status of a failure, instead of an answer.
+    /// An HTTP status that replaces the answer by a failure.
     pub status: Option<u16>,
-    /// What the failure's body says over what its status says anyway: `type`, `code`, `message`.
+    /// Fields of the failure's body that override the defaults for its status: `type`, `code`, `message`.
     pub error: Map<String, Value>,
-    /// More headers of the answer or the failure.
+    /// Additional headers of the response.
     pub headers: BTreeMap<String, String>,
 }
 
@@ -50,9 +50,9 @@ pub struct Step {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Tool {
-    /// Its name, as the agent offers it.
+    /// The name under which the agent offers it.
     pub name: String,
-    /// Its input.
+    /// The arguments of the call.
     pub input: Value,
 }
 
@@ -60,22 +60,22 @@ pub struct Tool {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum End {
-    /// As it should.
+    /// Completely.
     #[default]
     Finished,
     /// The connection is closed before the end.
     Dropped,
-    /// Nothing more comes, and the connection stays open.
+    /// Nothing more is sent, and the connection stays open.
     Stalled,
 }
 
 impl Step {
-    /// An answer in words.
+    /// An answer with this text.
     pub fn text(text: impl Into<String>) -> Step {
         Step { text: Some(text.into()), ..Step::default() }
     }
 
-    /// A call of one tool.
+    /// A call of a single tool.
     pub fn tool(name: &str, input: Value) -> Step {
         Step::tools(vec![(name, input)])
     }
@@ -86,12 +86,12 @@ impl Step {
         Step { tools, ..Step::default() }
     }
 
-    /// A failure.
+    /// A failure with this HTTP status.
     pub fn status(status: u16) -> Step {
         Step { status: Some(status), ..Step::default() }
     }
 
-    /// The text or the thinking in pieces, never in the middle of a character.
+    /// Splits text into the pieces of the stream, never inside a character.
     pub(crate) fn pieces<'a>(&self, text: &'a str) -> Vec<&'a str> {
         let size = if self.piece == 0 { 8 } else { self.piece };
         let mut starts: Vec<usize> = text.char_indices().map(|(at, _)| at).step_by(size).collect();
@@ -108,15 +108,15 @@ impl Step {
     }
 }
 
-/// Where each conversation stands in the scenario.
+/// How many steps each conversation has taken.
 #[derive(Debug, Default)]
 pub(crate) struct Position(BTreeMap<Option<String>, usize>);
 
 impl Position {
-    /// The next step for a conversation in which the user said this. A scenario without steps has none.
+    /// The next step for a conversation with these user messages; none if the scenario has no steps.
     pub(crate) fn next<'a>(&mut self, scenario: &'a Scenario, user: &str) -> Option<&'a Step> {
-        let fits = |step: &&Step| step.when.as_ref().is_some_and(|text| user.contains(text.as_str()));
-        let when = scenario.steps.iter().find(fits).and_then(|step| step.when.clone());
+        let matches = |step: &&Step| step.when.as_ref().is_some_and(|text| user.contains(text.as_str()));
+        let when = scenario.steps.iter().find(matches).and_then(|step| step.when.clone());
         let steps: Vec<&Step> = scenario.steps.iter().filter(|step| step.when == when).collect();
         let taken = self.0.entry(when).or_default();
         let step = steps.get(*taken).or(steps.last()).copied();
@@ -130,15 +130,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_last_step_repeats_and_conversations_are_counted_apart() {
+    fn the_last_step_repeats_and_conversations_are_counted_separately() {
         let of = |when: &str, text: &str| Step { when: Some(when.to_owned()), ..Step::text(text) };
         let steps = vec![Step::text("one"), of("dig", "deep"), Step::text("two"), of("dig", "deeper")];
         let scenario = Scenario { steps, ..Scenario::default() };
         let mut position = Position::default();
         let mut next = |user: &str| position.next(&scenario, user).and_then(|step| step.text.clone());
-        let said: Vec<_> =
+        let texts: Vec<_> =
             ["go", "dig here", "go", "dig here", "dig", "go"].map(&mut next).into_iter().flatten().collect();
-        assert_eq!(said, ["one", "deep", "two", "deeper", "deeper", "two"]);
+        assert_eq!(texts, ["one", "deep", "two", "deeper", "deeper", "two"]);
         assert_eq!(Position::default().next(&Scenario::default(), ""), None);
     }
 
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn a_misspelt_key_is_refused() {
+    fn a_misspelled_key_is_an_error() {
         assert!(serde_json::from_str::<Scenario>(r#"{"steps":[{"txet":"hello"}]}"#).is_err());
         let read: Scenario = serde_json::from_str(
             r#"{"steps":[{"status":429,"headers":{"retry-after":"1"}},{"text":"hi","end":"stalled"}]}"#,

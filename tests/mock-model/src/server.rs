@@ -1,9 +1,9 @@
-//! The server: takes requests, notes them down, answers what the scenario says.
+//! The server: records each request and sends the scenario's answer.
 
-use crate::catalogue;
+use crate::catalog;
+use crate::format::{Format, Stream, user_text};
 use crate::record::{Record, Request};
 use crate::scenario::{End, Position, Scenario, Step};
-use crate::wire::{Wire, said_by_user};
 use http_body_util::channel::{Channel, Sender};
 use http_body_util::combinators::BoxBody;
 use http_body_util::{BodyExt as _, Full};
@@ -31,7 +31,7 @@ pub struct Server {
     task: JoinHandle<()>,
 }
 
-/// What all connections have in common.
+/// The state that all connections share.
 #[derive(Debug)]
 struct Shared {
     scenario: Scenario,
@@ -41,7 +41,7 @@ struct Shared {
 }
 
 impl Server {
-    /// Start on a free port of loopback. Requests are also written to a file where one is named.
+    /// Starts on a free loopback port. Requests are also written to `record`, if it is given.
     pub async fn start(scenario: Scenario, record: Option<&Path>) -> io::Result<Server> {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await?;
         let address = listener.local_addr()?;
@@ -52,7 +52,7 @@ impl Server {
         Ok(Server { address, shared, task })
     }
 
-    /// Where it is reached, without a slash at the end.
+    /// Its URL, without a trailing slash.
     pub fn url(&self) -> String {
         format!("http://{}", self.address)
     }
@@ -70,7 +70,7 @@ impl Drop for Server {
 }
 
 async fn accept(listener: TcpListener, shared: Arc<Shared>) {
-    // A failed accept concerns one client only; and a client that goes away in mid-answer is what some tests are about.
+    // A failed accept affects only one client, and some tests close the connection in the middle of an answer.
     loop {
         let Ok((stream, _)) = listener.accept().await else { continue };
         let shared = Arc::clone(&shared);
@@ -86,8 +86,8 @@ async fn answer(shared: Arc<Shared>, request: hyper::Request<Incoming>) -> Resul
     let bytes = body.collect().await.map(http_body_util::Collected::to_bytes).unwrap_or_default();
     let path = head.uri.path().to_owned();
     let body: Value = serde_json::from_slice(&bytes).unwrap_or(Value::Null);
-    let wire = Wire::of(&path).filter(|_| head.method == Method::POST);
-    let is_aside = wire.is_some() && body["tools"].as_array().is_none_or(Vec::is_empty);
+    let format = Format::for_path(&path).filter(|_| head.method == Method::POST);
+    let is_side_request = format.is_some() && body["tools"].as_array().is_none_or(Vec::is_empty);
     let headers = head.headers.iter();
     let headers =
         headers.map(|(name, value)| (name.to_string(), String::from_utf8_lossy(value.as_bytes()).into_owned()));
@@ -95,46 +95,52 @@ async fn answer(shared: Arc<Shared>, request: hyper::Request<Incoming>) -> Resul
         method: head.method.to_string(),
         path: path.clone(),
         headers: headers.collect(),
-        is_inference: wire.is_some(),
-        is_aside,
+        is_inference: format.is_some(),
+        is_side_request,
         body: body.clone(),
     });
-    Ok(match wire {
-        Some(wire) => infer(&shared, wire, &body, is_aside, number).await,
-        None if head.method == Method::GET => match catalogue::get(&path, &shared.base) {
-            Some(found) => whole(StatusCode::OK, &found),
-            None => nowhere(&path),
+    Ok(match format {
+        Some(format) => infer(&shared, format, &body, is_side_request, number).await,
+        None if head.method == Method::GET => match catalog::get(&path, &shared.base) {
+            Some(found) => json_response(StatusCode::OK, &found),
+            None => not_found(&path),
         },
-        None if head.method == Method::HEAD => whole(StatusCode::OK, &Value::Null),
+        None if head.method == Method::HEAD => json_response(StatusCode::OK, &Value::Null),
         None if path.ends_with("/count_tokens") => {
-            whole(StatusCode::OK, &json!({ "input_tokens": bytes.len() / 4 + 1 }))
+            json_response(StatusCode::OK, &json!({ "input_tokens": bytes.len() / 4 + 1 }))
         }
-        None => nowhere(&path),
+        None => not_found(&path),
     })
 }
 
-async fn infer(shared: &Shared, wire: Wire, request: &Value, is_aside: bool, number: usize) -> Response<Body> {
-    let step = if is_aside {
-        let aside = &shared.scenario.aside;
-        Step::text(if aside.is_empty() { "Mock" } else { aside })
+async fn infer(
+    shared: &Shared,
+    format: Format,
+    request: &Value,
+    is_side_request: bool,
+    number: usize,
+) -> Response<Body> {
+    let step = if is_side_request {
+        let answer = &shared.scenario.side_answer;
+        Step::text(if answer.is_empty() { "Mock" } else { answer })
     } else {
         let mut position = shared.position.lock().unwrap_or_else(PoisonError::into_inner);
-        let step = position.next(&shared.scenario, &said_by_user(request)).cloned();
+        let step = position.next(&shared.scenario, &user_text(request)).cloned();
         step.unwrap_or_else(|| Step::text("The scenario has no steps."))
     };
     tokio::time::sleep(Duration::from_millis(step.delay)).await;
-    // Ids must differ between servers too: a session that is resumed has met another one before.
+    // Ids must also differ between servers, because a resumed session has ids from an earlier server.
     let serial = format!("{}_{number}", shared.base.rsplit(':').next().unwrap_or_default());
     let mut response = if let Some(status) = step.status {
-        whole(StatusCode::from_u16(status).unwrap_or(StatusCode::BAD_GATEWAY), &wire.failure(&step, status))
+        json_response(StatusCode::from_u16(status).unwrap_or(StatusCode::BAD_GATEWAY), &format.failure(&step, status))
     } else if request["stream"] == true {
         let (sender, body) = Channel::new(16);
-        tokio::spawn(send(sender, wire.stream(request, &step, &serial), step.clone()));
+        tokio::spawn(send(sender, format.stream(request, &step, &serial), step.clone()));
         let mut response = Response::new(body.boxed());
-        response.headers_mut().insert("content-type", "text/event-stream".parse().expect("a header's value"));
+        response.headers_mut().insert("content-type", "text/event-stream".parse().expect("a valid header value"));
         response
     } else {
-        whole(StatusCode::OK, &wire.whole(request, &step, &serial))
+        json_response(StatusCode::OK, &format.complete(request, &step, &serial))
     };
     for (name, value) in &step.headers {
         if let (Ok(name), Ok(value)) = (hyper::header::HeaderName::try_from(name), value.parse()) {
@@ -144,13 +150,13 @@ async fn infer(shared: &Shared, wire: Wire, request: &Value, is_aside: bool, num
     response
 }
 
-/// How long a stalled stream stays open: longer than any test waits.
+/// How long a stalled stream stays open: longer than any test runs.
 const STALL: Duration = Duration::from_mins(30);
 
-/// A body that fails takes along what hyper has not written yet, and nothing tells when it has.
+/// Aborting a body discards what hyper has not written yet, and hyper does not report when it has.
 const BEFORE_DROP: Duration = Duration::from_millis(100);
 
-async fn send(mut sender: Sender<Bytes, io::Error>, stream: crate::wire::Stream, step: Step) {
+async fn send(mut sender: Sender<Bytes, io::Error>, stream: Stream, step: Step) {
     let mut frames = stream.body;
     if step.end == End::Finished {
         frames.extend(stream.end);
@@ -173,14 +179,17 @@ async fn send(mut sender: Sender<Bytes, io::Error>, stream: crate::wire::Stream,
     }
 }
 
-fn whole(status: StatusCode, body: &Value) -> Response<Body> {
+fn json_response(status: StatusCode, body: &Value) -> Response<Body> {
     let bytes = if body.is_null() { Bytes::new() } else { Bytes::from(body.to_string()) };
     let mut response = Response::new(Full::new(bytes).map_err(|never| match never {}).boxed());
     *response.status_mut() = status;
-    response.headers_mut().insert("content-type", "application/json".parse().expect("a header's value"));
+    response.headers_mut().insert("content-type", "application/json".parse().expect("a valid header value"));
     response
 }
 
-fn nowhere(path: &str) -> Response<Body> {
-    whole(StatusCode::NOT_FOUND, &json!({ "message": "Not Found", "error": { "message": format!("no {path} here") } }))
+fn not_found(path: &str) -> Response<Body> {
+    json_response(
+        StatusCode::NOT_FOUND,
+        &json!({ "message": "Not Found", "error": { "message": format!("no {path} here") } }),
+    )
 }

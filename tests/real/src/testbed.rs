@@ -47,7 +47,7 @@ impl Model {
 
     /// The agent's requests to the model in the turn, without side requests.
     pub(crate) fn requests(&self) -> Vec<Request> {
-        self.0.requests().into_iter().filter(|request| request.is_inference && !request.is_aside).collect()
+        self.0.requests().into_iter().filter(|request| request.is_inference && !request.is_side_request).collect()
     }
 
     /// Whether the agent's last request contains this text.

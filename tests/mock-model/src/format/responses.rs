@@ -4,7 +4,7 @@ use super::{Frame, Stream};
 use crate::scenario::Step;
 use serde_json::{Value, json};
 
-/// The items of the output, finished.
+/// The completed items of the output.
 fn output(step: &Step, serial: &str) -> Vec<Value> {
     let thinking = step.thinking.iter().map(|text| {
         let summary = json!([{ "type": "summary_text", "text": text }]);
@@ -34,29 +34,29 @@ fn response(request: &Value, serial: &str) -> Value {
     })
 }
 
-pub(super) fn whole(request: &Value, step: &Step, serial: &str) -> Value {
+pub(super) fn complete(request: &Value, step: &Step, serial: &str) -> Value {
     let (input, tokens) = (step.input_tokens(), step.output_tokens());
-    let mut whole = response(request, serial);
-    whole["status"] = json!("completed");
-    whole["output"] = json!(output(step, serial));
-    whole["usage"] = json!({
+    let mut complete = response(request, serial);
+    complete["status"] = json!("completed");
+    complete["output"] = json!(output(step, serial));
+    complete["usage"] = json!({
         "input_tokens": input, "input_tokens_details": { "cached_tokens": 0 }, "output_tokens": tokens,
         "output_tokens_details": { "reasoning_tokens": 0 }, "total_tokens": input + tokens,
     });
-    whole
+    complete
 }
 
 pub(super) fn stream(request: &Value, step: &Step, serial: &str) -> Stream {
-    let begun = response(request, serial);
+    let created = response(request, serial);
     let mut events = vec![
-        json!({ "type": "response.created", "response": begun }),
-        json!({ "type": "response.in_progress", "response": begun }),
+        json!({ "type": "response.created", "response": created }),
+        json!({ "type": "response.in_progress", "response": created }),
     ];
     for (at, item) in output(step, serial).into_iter().enumerate() {
         events.extend(item_events(step, at, &item));
     }
     let count = events.len();
-    events.push(json!({ "type": "response.completed", "response": whole(request, step, serial) }));
+    events.push(json!({ "type": "response.completed", "response": complete(request, step, serial) }));
     let frames = events.into_iter().enumerate().map(|(number, mut event)| {
         event["sequence_number"] = json!(number);
         let is_piece = event["type"].as_str().is_some_and(|name| name.rsplit('.').next() == Some("delta"));
@@ -69,7 +69,7 @@ pub(super) fn stream(request: &Value, step: &Step, serial: &str) -> Stream {
 
 fn item_events(step: &Step, at: usize, item: &Value) -> Vec<Value> {
     let id = &item["id"];
-    // What an event says of where it belongs, beside its own fields.
+    // Every event names its item, in addition to its own fields.
     let event = |name: &str, fields: Value| {
         let mut event = json!({ "type": format!("response.{name}"), "item_id": id, "output_index": at });
         if let (Value::Object(event), Value::Object(fields)) = (&mut event, fields) {

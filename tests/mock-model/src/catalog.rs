@@ -1,8 +1,8 @@
-//! What is answered to anything but inferences: lists of models, and GitHub's endpoints as far as Copilot asks them.
+//! Answers to everything but inference requests: lists of models, and the GitHub endpoints that Copilot uses.
 
 use serde_json::{Value, json};
 
-/// The answer to a `GET`, by its path. `base` is where this server is reached.
+/// The answer to a `GET` of this path. `base` is the server's own URL.
 pub(crate) fn get(path: &str, base: &str) -> Option<Value> {
     match path {
         "/models" => Some(json!({ "object": "list", "data": copilot_models() })),
@@ -13,7 +13,7 @@ pub(crate) fn get(path: &str, base: &str) -> Option<Value> {
     }
 }
 
-/// One list that `OpenAI`'s clients and Anthropic's both understand.
+/// One list that the clients of both `OpenAI` and Anthropic can read.
 fn models() -> Value {
     let model = |id: &str, name: &str| {
         json!({
@@ -25,8 +25,8 @@ fn models() -> Value {
     json!({ "object": "list", "data": data, "has_more": false, "first_id": "mock-model", "last_id": "mock-model-mini" })
 }
 
-/// Each with a peculiarity that the list of Copilot's models really has: a default, a policy that is not accepted, one
-/// that is hidden, one that is no chat model.
+/// Each model has a special property that occurs in Copilot's real list: the default, a policy that is not accepted, a
+/// hidden model, a model that is not for chat.
 fn copilot_models() -> Vec<Value> {
     let model = |id: &str, name: &str, vendor: &str, endpoints: &[&str]| {
         json!({

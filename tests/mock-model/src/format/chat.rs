@@ -18,7 +18,7 @@ fn call(tool: &Tool, at: usize, serial: &str) -> Value {
     json!({ "id": format!("call_{serial}_{at}"), "type": "function", "function": function })
 }
 
-pub(super) fn whole(request: &Value, step: &Step, serial: &str) -> Value {
+pub(super) fn complete(request: &Value, step: &Step, serial: &str) -> Value {
     let mut message = json!({ "role": "assistant", "content": step.text });
     if let Some(thinking) = &step.thinking {
         message["reasoning_content"] = json!(thinking);
@@ -50,7 +50,7 @@ pub(super) fn stream(request: &Value, step: &Step, serial: &str) -> Stream {
     for (at, tool) in step.tools.iter().enumerate() {
         let mut call = call(tool, at, serial);
         call["index"] = json!(at);
-        // The name comes first and the arguments after it, as the real ones do.
+        // The name comes first and then the arguments, as in real streams.
         let arguments = std::mem::replace(&mut call["function"]["arguments"], json!(""));
         body.push(delta(json!({ "tool_calls": [call] }), None));
         let rest = json!({ "index": at, "function": { "arguments": arguments } });

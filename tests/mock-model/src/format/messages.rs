@@ -25,7 +25,7 @@ fn usage(step: &Step, output: u64) -> Value {
     })
 }
 
-pub(super) fn whole(request: &Value, step: &Step, serial: &str) -> Value {
+pub(super) fn complete(request: &Value, step: &Step, serial: &str) -> Value {
     json!({
         "id": format!("msg_{serial}"), "type": "message", "role": "assistant", "model": request["model"],
         "content": content(step, serial), "stop_reason": stop_reason(step), "stop_sequence": null,
@@ -34,7 +34,7 @@ pub(super) fn whole(request: &Value, step: &Step, serial: &str) -> Value {
 }
 
 pub(super) fn stream(request: &Value, step: &Step, serial: &str) -> Stream {
-    let mut start = whole(request, step, serial);
+    let mut start = complete(request, step, serial);
     start["content"] = json!([]);
     start["stop_reason"] = Value::Null;
     start["usage"] = usage(step, 1);
