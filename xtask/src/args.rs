@@ -42,8 +42,13 @@ pub(crate) enum Task {
     Demo,
     /// Run all tests, those of the documentation too.
     Test(TestArgs),
-    /// Check formatting, clippy (the supervisor for Windows and macOS too), rustdoc and cargo-deny.
+    /// Check formatting, the copies of the interface, clippy (the supervisor for Windows and macOS too), rustdoc, the
+    /// packages and cargo-deny.
     Lint,
+    /// Check that every published crate can be packaged and contains all that it needs.
+    Package,
+    /// Copy wit/runtime.wit into the packages that contain it.
+    Wit,
     /// Build the test guests in tests/guests as components.
     Guests,
     /// Run the fake agent 10,000 times in one process, 100 runs at a time, and look for leaks.
@@ -54,6 +59,13 @@ pub(crate) enum Task {
     Bench(BenchArgs),
     /// Install the wasm32-wasip2 target if it is missing. The other tasks that need it do this too.
     Setup,
+}
+
+impl Task {
+    /// Whether it needs the target of the adapters.
+    pub(crate) fn builds_components(&self) -> bool {
+        !matches!(self, Task::Package | Task::Wit)
+    }
 }
 
 /// The arguments of `cargo xtask test`.
@@ -112,6 +124,8 @@ mod tests {
             ("demo", Task::Demo),
             ("lint", Task::Lint),
             ("guests", Task::Guests),
+            ("package", Task::Package),
+            ("wit", Task::Wit),
             ("soak", Task::Soak(SoakArgs::default())),
             ("soak --runs 5", Task::Soak(SoakArgs { runs: five, ..SoakArgs::default() })),
             ("test", test(&[])),

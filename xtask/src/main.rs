@@ -7,9 +7,11 @@ mod args;
 mod bench;
 mod command;
 mod guests;
+mod package;
 mod real;
 mod tasks;
 mod toolchain;
+mod wit;
 mod workspace;
 
 use args::{Args, Task};
@@ -26,12 +28,16 @@ fn main() -> ExitCode {
 }
 
 fn run(task: &Task, workspace: &Workspace) -> Result<(), Error> {
-    toolchain::ensure(workspace, &toolchain::Tools::from_env(toolchain::TARGET))?;
+    if task.builds_components() {
+        toolchain::ensure(workspace, &toolchain::Tools::from_env(toolchain::TARGET))?;
+    }
     match task {
         Task::Setup => Ok(()),
         Task::Demo => command::run_all(workspace, &tasks::demo(workspace)),
         Task::Test(args) => command::run_all(workspace, &tasks::test(args)),
         Task::Lint => tasks::lint(workspace),
+        Task::Package => package::check(workspace),
+        Task::Wit => wit::copy(workspace),
         Task::Guests => tasks::guests(workspace),
         Task::Soak(args) => command::run_all(workspace, &tasks::soak(workspace, args)),
         Task::Bench(args) => command::run_all(workspace, &bench::commands(workspace, args)),

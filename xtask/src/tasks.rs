@@ -5,6 +5,7 @@ use crate::command::{Command, Error, log, print, run_all};
 use crate::guests;
 use crate::toolchain::{self, TARGET};
 use crate::workspace::Workspace;
+use crate::{package, wit};
 use std::path::{Path, PathBuf};
 
 /// Builds the `wharf` binary.
@@ -35,7 +36,11 @@ pub(crate) fn soak(workspace: &Workspace, args: &SoakArgs) -> Vec<Command> {
 
 /// The linters, fastest first. rustdoc reuses the metadata of the dependencies that clippy has built.
 pub(crate) fn lint(workspace: &Workspace) -> Result<(), Error> {
+    formatter().run(workspace)?;
+    wit::check(workspace)?;
     run_all(workspace, &linters())?;
+    // After clippy, which downloads what this needs offline.
+    package::check(workspace)?;
     for target in toolchain::FOREIGN {
         let command = clippy_for(target);
         // A machine that cannot install a target cannot check it. CI can.
@@ -69,9 +74,12 @@ fn deny(workspace: &Workspace) -> Result<(), Error> {
     Command::cargo(&["deny", "--locked", "check", "advisories"]).run(workspace)
 }
 
-fn linters() -> [Command; 3] {
+fn formatter() -> Command {
+    Command::cargo(&["fmt", "--all", "--check"])
+}
+
+fn linters() -> [Command; 2] {
     [
-        Command::cargo(&["fmt", "--all", "--check"]),
         Command::cargo(&["clippy", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings"]),
         Command::cargo(&["doc", "--workspace", "--no-deps", "--locked"]).variable("RUSTDOCFLAGS", "-Dwarnings"),
     ]
@@ -138,9 +146,9 @@ mod tests {
     #[test]
     fn every_linter_treats_warnings_as_errors() {
         let shown = shown(&linters());
-        assert!(shown[0].ends_with("--check"), "{shown:?}");
-        assert!(shown[1].ends_with("-- -D warnings"), "{shown:?}");
-        assert!(shown[2].starts_with("RUSTDOCFLAGS=-Dwarnings "), "{shown:?}");
+        assert!(formatter().to_string().ends_with("--check"));
+        assert!(shown[0].ends_with("-- -D warnings"), "{shown:?}");
+        assert!(shown[1].starts_with("RUSTDOCFLAGS=-Dwarnings "), "{shown:?}");
         let windows = clippy_for("x86_64-pc-windows-gnu").to_string();
         assert!(windows.ends_with("--target x86_64-pc-windows-gnu -- -D warnings"), "{windows}");
     }
