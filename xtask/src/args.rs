@@ -1,6 +1,7 @@
 //! The command line.
 
 use crate::bench::BenchArgs;
+use crate::dist::DistArgs;
 use crate::real::RealArgs;
 use clap::error::ErrorKind;
 use clap::{CommandFactory as _, Parser, Subcommand};
@@ -57,6 +58,8 @@ pub(crate) enum Task {
     Real(RealArgs),
     /// Measure what wharf costs and write docs/performance.md (Linux; about ten minutes after the build).
     Bench(BenchArgs),
+    /// Build the archive of a release for one target, with its checksum, in target/dist.
+    Dist(DistArgs),
     /// Install the wasm32-wasip2 target if it is missing. The other tasks that need it do this too.
     Setup,
 }

@@ -6,6 +6,7 @@
 mod args;
 mod bench;
 mod command;
+mod dist;
 mod guests;
 mod package;
 mod real;
@@ -38,6 +39,7 @@ fn run(task: &Task, workspace: &Workspace) -> Result<(), Error> {
         Task::Lint => tasks::lint(workspace),
         Task::Package => package::check(workspace),
         Task::Wit => wit::copy(workspace),
+        Task::Dist(args) => dist::run(args, workspace),
         Task::Guests => tasks::guests(workspace),
         Task::Soak(args) => command::run_all(workspace, &tasks::soak(workspace, args)),
         Task::Bench(args) => command::run_all(workspace, &bench::commands(workspace, args)),

@@ -14,7 +14,7 @@ pub(crate) const FOREIGN: [&str; 2] = ["x86_64-pc-windows-gnu", "aarch64-apple-d
 
 /// The commands that find and install a target.
 pub(crate) struct Tools {
-    target: &'static str,
+    target: String,
     /// Prints where the compiler's libraries are.
     sysroot: Command,
     /// Succeeds if rustup is installed.
@@ -25,10 +25,10 @@ pub(crate) struct Tools {
 
 impl Tools {
     /// With the compiler that cargo uses.
-    pub(crate) fn from_env(target: &'static str) -> Tools {
+    pub(crate) fn from_env(target: &str) -> Tools {
         let rustc = env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
         Tools {
-            target,
+            target: target.to_owned(),
             sysroot: Command::new(rustc, &["--print", "sysroot"]),
             rustup: Command::new("rustup", &["--version"]),
             add: Command::new("rustup", &["target", "add", target]).note(" (it was missing)"),
@@ -38,7 +38,7 @@ impl Tools {
 
 /// Installs the target unless the compiler has it.
 pub(crate) fn ensure(workspace: &Workspace, tools: &Tools) -> Result<(), Error> {
-    let target = tools.target;
+    let target = &tools.target;
     let sysroot = tools.sysroot.output(workspace)?;
     let folder = PathBuf::from(sysroot.trim()).join("lib").join("rustlib").join(target);
     if folder.is_dir() {
@@ -81,7 +81,8 @@ mod tests {
 
         fn ensure(&self, sysroot: &str, rustup: &str, add: &str) -> Result<(), String> {
             let shell = |command: &str| Command::new("sh", &["-c", command]);
-            let tools = Tools { target: TARGET, sysroot: shell(sysroot), rustup: shell(rustup), add: shell(add) };
+            let tools =
+                Tools { target: TARGET.to_owned(), sysroot: shell(sysroot), rustup: shell(rustup), add: shell(add) };
             ensure(&self.0, &tools).map_err(|error| error.to_string())
         }
     }
