@@ -15,7 +15,7 @@ Options:
 
 Environment:
   WHARF_INSTALL_DIR       the folder for the program [default: ~/.local/bin]
-  WHARF_INSTALL_BASE_URL  where the releases are, an https, http or file URL
+  WHARF_INSTALL_BASE_URL  the address of the releases, an https, http or file URL
                           [default: https://github.com/wharf-host/wharf/releases]
 EOF
 }

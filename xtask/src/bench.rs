@@ -122,7 +122,6 @@ fn profiled(build: Command, workspace: &Workspace) -> (Command, PathBuf) {
 mod tests {
     use super::*;
     use crate::args::{Task, parse};
-    use std::path::Path;
 
     fn bench(line: &str) -> BenchArgs {
         match parse(&format!("bench {line}")).expect(line) {
@@ -131,6 +130,7 @@ mod tests {
         }
     }
 
+    #[cfg(unix)]
     #[test]
     fn the_benchmark_that_was_built_gets_the_same_arguments() {
         let workspace = Workspace { root: "/repository".into(), target: "/elsewhere".into() };
@@ -141,6 +141,7 @@ mod tests {
         assert_eq!(commands[1], run_from("/elsewhere/release", &["--only", "start", "latency", "--check"]));
     }
 
+    #[cfg(unix)]
     #[test]
     fn a_profile_has_its_own_build() {
         let workspace = Workspace { root: "/repository".into(), target: "/elsewhere".into() };
@@ -154,8 +155,9 @@ mod tests {
     }
 
     /// The program from this folder. Its own files are in the same place in every case.
+    #[cfg(unix)]
     fn run_from(folder: &str, args: &[&str]) -> Command {
-        let program = Path::new(folder).join(format!("wharf-bench{}", std::env::consts::EXE_SUFFIX));
+        let program = std::path::Path::new(folder).join(format!("wharf-bench{}", std::env::consts::EXE_SUFFIX));
         Command::new(program, &["--folder", "/elsewhere/bench"]).args(args)
     }
 

@@ -10,7 +10,7 @@ use std::path::Path;
 /// All packages have the version of the workspace.
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// The files of the archive, beside the program.
+/// The files of the archive, in addition to the program.
 const FILES: [&str; 3] = ["LICENSE-MIT", "LICENSE-APACHE", "README.md"];
 
 /// The arguments of `cargo xtask dist`.

@@ -145,6 +145,8 @@ mod tests {
         assert_eq!(Isolation::None.wrap(line()).to_string(), "suite --agent x");
     }
 
+    // The suite runs only on Unix.
+    #[cfg(unix)]
     #[test]
     fn only_the_folder_of_node_is_taken_from_the_users_path() {
         for (path, expected) in [

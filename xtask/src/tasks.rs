@@ -110,16 +110,17 @@ fn component(package: &str, folder: &Path) -> PathBuf {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::args::{Task, parse};
 
     fn shown(commands: &[Command]) -> Vec<String> {
         commands.iter().map(ToString::to_string).collect()
     }
 
+    #[cfg(unix)]
     fn workspace() -> Workspace {
         Workspace { root: "/repository".into(), target: "/elsewhere".into() }
     }
 
+    #[cfg(unix)]
     #[test]
     fn the_demo_runs_the_binary_from_the_target_folder() {
         let wharf = Path::new("/elsewhere/debug").join(format!("wharf{}", std::env::consts::EXE_SUFFIX));
@@ -134,9 +135,10 @@ mod tests {
         assert_eq!(shown(&test(&args)), ["cargo test --workspace --locked outcome -- --nocapture"]);
     }
 
+    #[cfg(unix)]
     #[test]
     fn the_soak_runs_the_agent_from_the_target_folder() {
-        let Ok(Task::Soak(args)) = parse("soak --runs 5") else { panic!("it parses") };
+        let Ok(crate::args::Task::Soak(args)) = crate::args::parse("soak --runs 5") else { panic!("it parses") };
         let shown = shown(&soak(&workspace(), &args));
         let agent = format!("/elsewhere/debug/wharf-fake-agent{}", std::env::consts::EXE_SUFFIX);
         assert_eq!(shown[2], format!("soak --agent {agent} --runs 5"));

@@ -15,7 +15,7 @@ pub(crate) const FOREIGN: [&str; 2] = ["x86_64-pc-windows-gnu", "aarch64-apple-d
 /// The commands that find and install a target.
 pub(crate) struct Tools {
     target: String,
-    /// Prints where the compiler's libraries are.
+    /// Prints the folder with the compiler's libraries.
     sysroot: Command,
     /// Succeeds if rustup is installed.
     rustup: Command,

@@ -1,4 +1,4 @@
-//! Where the repository is, and where its builds go.
+//! The folders of the repository and of its builds.
 
 use std::env;
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 pub(crate) struct Workspace {
     /// The root of the repository.
     pub(crate) root: PathBuf,
-    /// Where cargo builds. Absolute, because commands run in the root, not where xtask was started.
+    /// Cargo's target folder. Absolute, because commands run in the root and xtask may be started elsewhere.
     pub(crate) target: PathBuf,
 }
 
@@ -30,7 +30,7 @@ impl Workspace {
         self.target.join("debug").join(format!("{name}{}", env::consts::EXE_SUFFIX))
     }
 
-    /// Where components are built, separate from native builds. The build script that bundles the adapters uses the same
+    /// The target folder of components, separate from native builds. The build script that bundles the adapters uses the same
     /// folder.
     pub(crate) fn adapters(&self) -> PathBuf {
         self.target.join("adapters")

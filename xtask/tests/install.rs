@@ -243,7 +243,7 @@ fn arguments_are_checked_and_the_help_is_complete() {
 
 #[test]
 fn curl_and_wget_both_download() {
-    // Where neither is installed there is nothing to test.
+    // If neither is installed, there is nothing to test.
     for program in ["curl", "wget"].into_iter().filter(|program| find(program).is_some()) {
         let machine = Machine::new("Linux", "x86_64");
         machine.release("x86_64-unknown-linux-gnu", "v0.1.0");

@@ -57,7 +57,7 @@ pub(crate) fn wait_for<T>(what: &str, limit: Duration, mut look: impl FnMut() ->
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, target_os = "linux"))]
 mod tests {
     use super::*;
 

@@ -35,8 +35,8 @@ pub(super) fn resumed(testbed: &Testbed<'_>) -> ScenarioResult {
     second.check(model.received("barnacle-7391"), "the model did not get the first prompt")?;
     second.check(model.received("I will remember."), "the model did not get its first answer")?;
     second.check(second.report["session"]["resumed"] != false, "the report says that it did not resume")?;
-    // Some agents count the whole session, but the report must not. Claude Code 2.0 is exempt: it sends a few more
-    // requests of its own here and counts them.
+    // Some agents count the whole session, but the report must not. Claude Code 2.0 is exempt: it sends a few
+    // additional requests here and counts them.
     let usage = &second.report["usage"];
     let is_right = usage["input"] == 321 && usage["output"] == 45;
     let must_be_right = testbed.agent.is_copilot() || !testbed.agent.is_old();
