@@ -1,8 +1,8 @@
 //! The adapter of the tutorial, docs/writing-an-adapter.md. Its agent is `scribe`, a dozen lines of shell.
 
 use wharf_adapter::{
-    Adapter, AdapterInfo, Approvals, Binary, Capabilities, Effects, ErrorClass, Event, Failure, Host, Json, Launch,
-    Login, Malformed, SessionChoice, SessionInfo, Support, Surroundings, ToolCall, ToolStatus, Turn, Usage, UsageScope,
+    Adapter, AdapterInfo, Approvals, Binary, Capabilities, Effects, Environment, ErrorClass, Event, Failure, Host,
+    Json, Launch, Login, Malformed, SessionChoice, SessionInfo, Support, ToolCall, ToolStatus, Turn, Usage, UsageScope,
     Version, locate, probe_version,
 };
 
@@ -29,8 +29,8 @@ impl Adapter for Scribe {
         .variables(&["SCRIBE_KEY"])
     }
 
-    fn resolve_binary(&mut self, host: &dyn Host, around: &Surroundings) -> Result<Binary, Failure> {
-        let mut binary = Binary::at(locate(host, around, &["scribe"], INSTALL)?);
+    fn resolve_binary(&mut self, host: &dyn Host, environment: &Environment) -> Result<Binary, Failure> {
+        let mut binary = Binary::at(locate(host, environment, &["scribe"], INSTALL)?);
         let version = probe_version(host, &binary.program, &["--version"], 5_000).ok().flatten();
         binary.support = match version {
             None => Support::BestEffort,
@@ -56,7 +56,9 @@ impl Adapter for Scribe {
                 launch.pair("--resume", id.as_str());
                 self.wanted = Some(id.clone());
             }
-            SessionChoice::Fork(_) | SessionChoice::MostRecent => launch.ignore("session", "scribe resumes by id only"),
+            SessionChoice::Fork(_) | SessionChoice::MostRecent => {
+                launch.unsupported("session", "scribe resumes by id only")
+            }
         }
         let tools = &turn.tools;
         for (wish, wished) in [
@@ -74,7 +76,7 @@ impl Adapter for Scribe {
             ("autopilot", turn.autopilot),
         ] {
             if wished {
-                launch.ignore(wish, "scribe only counts words");
+                launch.unsupported(wish, "scribe only counts words");
             }
         }
         Ok(launch)
@@ -86,7 +88,7 @@ impl Adapter for Scribe {
             "start" => {
                 let id = session.string().ok_or(Malformed)?;
                 let resumed = self.wanted.as_ref().map(|wanted| *wanted == id);
-                out.emit(Event::Session(SessionInfo { id: Some(id), resumed, model: None, runtime_version: None }));
+                out.emit(Event::Session(SessionInfo { id: Some(id), resumed, model: None, agent_version: None }));
             }
             "text" => out.message(&id.str().ok_or(Malformed)?, None, text.text().ok_or(Malformed)?),
             "tool" => out.tool(tool(&id.str().ok_or(Malformed)?, line)?),
@@ -112,7 +114,7 @@ fn end(line: Json<'_>, out: &mut Effects) -> Result<(), Malformed> {
     let [ok, error, tokens] = line.pick(["ok", "error", "tokens"])?;
     if tokens.is_object() {
         let (input, output) = (tokens.get("in").u64(), tokens.get("out").u64());
-        out.usage(Usage { input, output, ..Usage::new(UsageScope::TurnTotal, "end") });
+        out.usage(Usage { input, output, ..Usage::new(UsageScope::TurnTotal, "end", true) });
     }
     if ok.bool().ok_or(Malformed)? {
         out.completed(None);

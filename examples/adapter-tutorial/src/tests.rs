@@ -2,7 +2,7 @@
 
 use super::*;
 use wharf_adapter::testing::{self, FakeHost};
-use wharf_adapter::{Effect, Evidence, ExitStatus, Origin, Outcome};
+use wharf_adapter::{Effect, Evidence, ExitStatus, Outcome, Stream};
 
 /// A session, a tool that runs, then a word that this adapter does not know and a line that is cut off.
 const TRANSCRIPT: &str = r#"{"event":"start","session":"s-1"}
@@ -15,7 +15,7 @@ const TRANSCRIPT: &str = r#"{"event":"start","session":"s-1"}
 "#;
 
 fn play(lines_a_chunk: usize) -> Vec<Effect> {
-    testing::play(&mut Scribe::default(), Origin::Stdout, TRANSCRIPT, lines_a_chunk)
+    testing::play(&mut Scribe::default(), Stream::Stdout, TRANSCRIPT, lines_a_chunk)
 }
 
 #[test]
@@ -35,7 +35,7 @@ fn a_transcript_becomes_events() {
     assert!(matches!(message, Event::Message(part) if testing::inline(&part.text) == "It is \"three\"."));
     assert!(matches!(malformed, Event::Malformed(line) if line.ends_with("\"ok\":tr")));
     assert!(matches!(usage, Event::Usage(usage) if usage.input == Some(3) && usage.output.is_none()));
-    assert!(matches!(end, Event::TurnEnd(end) if end.outcome == Outcome::Completed));
+    assert!(matches!(end, Event::TurnEnded(end) if end.outcome == Outcome::Completed));
 }
 
 #[test]
@@ -54,13 +54,13 @@ fn the_program_is_found_and_its_version_judged() {
         ("scribe\n", Support::BestEffort),
     ] {
         let host = FakeHost::default().program("scribe", "/bin/scribe").output("/bin/scribe --version", 0, printed);
-        let binary = Scribe::default().resolve_binary(&host, &testing::surroundings()).expect("it is there");
+        let binary = Scribe::default().resolve_binary(&host, &testing::environment()).expect("it is there");
         assert_eq!((binary.support, binary.login), (support, Login::Missing("set SCRIBE_KEY".to_owned())), "{printed}");
         let host = host.with_variable("SCRIBE_KEY", "k");
-        let binary = Scribe::default().resolve_binary(&host, &testing::surroundings()).expect("it is there");
+        let binary = Scribe::default().resolve_binary(&host, &testing::environment()).expect("it is there");
         assert_eq!(binary.login, Login::Present("SCRIBE_KEY".to_owned()));
     }
-    let missing = Scribe::default().resolve_binary(&FakeHost::default(), &testing::surroundings());
+    let missing = Scribe::default().resolve_binary(&FakeHost::default(), &testing::environment());
     assert_eq!(missing.expect_err("it is not there").class, ErrorClass::NotFound);
 }
 
@@ -71,7 +71,7 @@ fn a_resumed_session_is_asked_for_and_recognised() {
         let turn = Turn { session: SessionChoice::Resume(given.to_owned()), ..testing::turn::<Scribe>("hello") };
         let launch = scribe.build_args(&turn, &testing::binary("1.2.0")).expect("a command line");
         assert_eq!(launch.args, ["--json", "--resume", given].map(Into::into));
-        let effects = testing::play(&mut scribe, Origin::Stdout, TRANSCRIPT, 1);
+        let effects = testing::play(&mut scribe, Stream::Stdout, TRANSCRIPT, 1);
         assert!(matches!(testing::events(&effects)[0], Event::Session(session) if session.resumed == Some(resumed)));
     }
 }
@@ -81,7 +81,7 @@ fn what_cannot_be_honoured_is_said() {
     let plain = testing::turn::<Scribe>("hello");
     let ignored = |turn: &Turn| -> Vec<String> {
         let launch = Scribe::default().build_args(turn, &testing::binary("1.2.0")).expect("a command line");
-        launch.ignored.into_iter().map(|wish| wish.name).collect()
+        launch.unsupported.into_iter().map(|wish| wish.name).collect()
     };
     assert_eq!(ignored(&plain), [] as [&str; 0]);
     let model = Some("best".to_owned());
@@ -100,7 +100,7 @@ fn without_an_end_stderr_tells() {
 #[test]
 fn the_example_configuration_grants_what_is_needed() {
     let config = include_str!("../config.toml");
-    let needs = Scribe::describe().needs;
+    let needs = Scribe::describe().access;
     assert!(config.contains(&format!("programs = {:?}\nvariables = {:?}\n", needs.programs, needs.variables)));
     assert!(needs.origins.is_empty() && needs.files.is_empty());
 }
@@ -122,9 +122,9 @@ fn the_real_scribe_is_understood() {
         child.stdin.take().expect("it is piped").write_all(prompt.as_bytes()).expect("it reads its prompt");
         let output = child.wait_with_output().expect("it ends");
         let output = String::from_utf8(output.stdout).expect("it prints text");
-        let effects = testing::play(&mut Scribe::default(), Origin::Stdout, &output, 1);
+        let effects = testing::play(&mut Scribe::default(), Stream::Stdout, &output, 1);
         let events = testing::events(&effects);
         assert!(!events.iter().any(|event| matches!(event, Event::Unknown(_) | Event::Malformed(_))), "{events:?}");
-        assert!(matches!(events.last(), Some(Event::TurnEnd(end)) if end.outcome == outcome), "{events:?}");
+        assert!(matches!(events.last(), Some(Event::TurnEnded(end)) if end.outcome == outcome), "{events:?}");
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::describe::{INSTALL, KEYS, PLACES, PROVIDERS};
 use wharf_adapter::{
-    Binary, Capabilities, Command, Failure, Host, Json, Level, Login, Support, Surroundings, Version, locate,
+    Binary, Capabilities, Command, Environment, Failure, Host, Json, LogLevel, Login, Support, Version, locate,
     probe_version,
 };
 
@@ -11,11 +11,11 @@ const OLDEST: Version = Version(2, 0, 76);
 const NEWEST: Version = Version(2, 1, 325);
 
 /// Find the program.
-pub(crate) fn resolve(host: &dyn Host, around: &Surroundings) -> Result<Binary, Failure> {
-    let places = PLACES.map(|place| at_home(place, around.home.as_deref()));
+pub(crate) fn resolve(host: &dyn Host, environment: &Environment) -> Result<Binary, Failure> {
+    let places = PLACES.map(|place| at_home(place, environment.home.as_deref()));
     let candidates: Vec<&str> = std::iter::once("claude").chain(places.iter().flatten().map(String::as_str)).collect();
-    let found = locate(host, around, &candidates, INSTALL);
-    let program = match (found, &around.program) {
+    let found = locate(host, environment, &candidates, INSTALL);
+    let program = match (found, &environment.program) {
         // What the user named is not replaced by something else.
         (Err(failure), None) => below_npm(host).ok_or(failure)?,
         (found, _) => found?,
@@ -26,7 +26,7 @@ pub(crate) fn resolve(host: &dyn Host, around: &Surroundings) -> Result<Binary, 
     binary.capabilities = capabilities(version);
     binary.version = version.map(|version| version.to_string());
     binary.login = login(host, &binary.program);
-    notes(host, around, &mut binary);
+    notes(host, environment, &mut binary);
     Ok(binary)
 }
 
@@ -102,20 +102,20 @@ fn login(host: &dyn Host, program: &str) -> Login {
     }
 }
 
-fn notes(host: &dyn Host, around: &Surroundings, binary: &mut Binary) {
-    if around.home.as_deref() == Some("/root") || host.set_variable("USER").as_deref() == Some("root") {
+fn notes(host: &dyn Host, environment: &Environment, binary: &mut Binary) {
+    if environment.home.as_deref() == Some("/root") || host.set_variable("USER").as_deref() == Some("root") {
         let text = "Claude Code refuses to skip permissions for root";
         let fix =
             "run as another user; or set the option `sandboxed` if this machine is a sandbox; or let approvals ask";
         if host.set_variable("IS_SANDBOX").is_none() {
-            binary.note(Level::Warn, text, Some(fix));
+            binary.note(LogLevel::Warn, text, Some(fix));
         }
     }
     if binary.version.is_none() {
-        binary.note(Level::Warn, "its version could not be found out", Some("try `claude --version`"));
+        binary.note(LogLevel::Warn, "its version could not be found out", Some("try `claude --version`"));
     }
     if host.set_variable("ANTHROPIC_API_KEY").is_some() && host.set_variable("ANTHROPIC_AUTH_TOKEN").is_some() {
-        binary.note(Level::Info, "ANTHROPIC_API_KEY and ANTHROPIC_AUTH_TOKEN are both set, and both are sent", None);
+        binary.note(LogLevel::Info, "ANTHROPIC_API_KEY and ANTHROPIC_AUTH_TOKEN are both set, and both are sent", None);
     }
 }
 
@@ -123,7 +123,7 @@ fn notes(host: &dyn Host, around: &Surroundings, binary: &mut Binary) {
 mod tests {
     use super::*;
     use wharf_adapter::ErrorClass;
-    use wharf_adapter::testing::{FakeHost, surroundings};
+    use wharf_adapter::testing::{FakeHost, environment};
 
     fn installed(version: &str) -> FakeHost {
         let host = FakeHost::default().program("claude", "/usr/bin/claude");
@@ -138,23 +138,23 @@ mod tests {
             ("/home/user/.claude/local/claude", "/home/user/.claude/local/claude"),
         ] {
             let host = FakeHost::default().program(place, path);
-            assert_eq!(resolve(&host, &surroundings()).map(|binary| binary.program), Ok(path.to_owned()));
+            assert_eq!(resolve(&host, &environment()).map(|binary| binary.program), Ok(path.to_owned()));
         }
         let npm = FakeHost::default()
             .program("npm", "/usr/bin/npm")
             .output("/usr/bin/npm prefix -g", 0, "/opt/node\n")
             .program("/opt/node/bin/claude", "/opt/node/bin/claude");
-        assert_eq!(resolve(&npm, &surroundings()).map(|binary| binary.program), Ok("/opt/node/bin/claude".to_owned()));
-        let nowhere = resolve(&FakeHost::default(), &surroundings());
+        assert_eq!(resolve(&npm, &environment()).map(|binary| binary.program), Ok("/opt/node/bin/claude".to_owned()));
+        let nowhere = resolve(&FakeHost::default(), &environment());
         assert_eq!(nowhere.map_err(|failure| failure.class), Err(ErrorClass::NotFound));
     }
 
     #[test]
     fn the_program_that_was_named_is_the_one() {
-        let around = Surroundings { program: Some("/opt/claude".to_owned()), ..surroundings() };
-        assert!(resolve(&installed("2.1.325"), &around).is_err());
+        let named = Environment { program: Some("/opt/claude".to_owned()), ..environment() };
+        assert!(resolve(&installed("2.1.325"), &named).is_err());
         let host = installed("2.1.325").program("/opt/claude", "/opt/claude");
-        assert_eq!(resolve(&host, &around).map(|binary| binary.program), Ok("/opt/claude".to_owned()));
+        assert_eq!(resolve(&host, &named).map(|binary| binary.program), Ok("/opt/claude".to_owned()));
     }
 
     #[test]
@@ -166,7 +166,7 @@ mod tests {
             ("2.0.10", Support::OlderUntested, false),
             ("3.0.0", Support::NewerUntested, true),
         ] {
-            let binary = resolve(&installed(version), &surroundings()).expect("a binary");
+            let binary = resolve(&installed(version), &environment()).expect("a binary");
             assert_eq!((binary.version.as_deref(), binary.support), (Some(version), support));
             assert_eq!(binary.capabilities.contains(Capabilities::EFFORT_LEVELS), efforts, "{version}");
             assert_eq!(binary.capabilities.contains(Capabilities::BARE_MODE), efforts, "{version}");
@@ -198,17 +198,18 @@ mod tests {
             (installed("2.0.76").output(status, 1, "Invalid API key"), Login::Unknown),
             (installed("2.0.76"), Login::Unknown),
         ] {
-            assert_eq!(resolve(&host, &surroundings()).expect("a binary").login, login);
+            assert_eq!(resolve(&host, &environment()).expect("a binary").login, login);
         }
     }
 
     #[test]
     fn root_is_told_what_will_happen() {
-        let root = Surroundings { home: Some("/root".to_owned()), ..surroundings() };
-        let notes = |host: FakeHost, around: &Surroundings| resolve(&host, around).expect("a binary").notes.len();
+        let root = Environment { home: Some("/root".to_owned()), ..environment() };
+        let notes =
+            |host: FakeHost, environment: &Environment| resolve(&host, environment).expect("a binary").notes.len();
         assert_eq!(notes(installed("2.1.325"), &root), 1);
-        assert_eq!(notes(installed("2.1.325").with_variable("USER", "root"), &surroundings()), 1);
+        assert_eq!(notes(installed("2.1.325").with_variable("USER", "root"), &environment()), 1);
         assert_eq!(notes(installed("2.1.325").with_variable("IS_SANDBOX", "1"), &root), 0);
-        assert_eq!(notes(installed("2.1.325"), &surroundings()), 0);
+        assert_eq!(notes(installed("2.1.325"), &environment()), 0);
     }
 }

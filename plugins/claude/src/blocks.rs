@@ -5,6 +5,7 @@
 
 use crate::failure::Trouble;
 use crate::stream::Stream;
+use crate::usage::{INPUT_INCLUDES_CACHED, api_figures};
 use std::collections::BTreeMap;
 use wharf_adapter::{ChangeKind, Effects, Event, FileChange, Json, Malformed, ToolCall, ToolStatus, Usage, UsageScope};
 
@@ -203,7 +204,7 @@ impl Stream {
         }
         if parent.is_none() && !model.is(SYNTHETIC) {
             self.trouble = None;
-            let told = crate::usage::api_figures(usage, Usage::new(UsageScope::Delta, ""));
+            let told = api_figures(usage, Usage::new(UsageScope::Delta, "", INPUT_INCLUDES_CACHED));
             if let (Some(input), Some(model)) = (told.input, model.string()) {
                 let cached = told.cache_read.unwrap_or_default().saturating_add(told.cache_write.unwrap_or_default());
                 self.context = Some((input.saturating_add(cached), model));

@@ -8,7 +8,7 @@ use crate::launch::{permission_mode, prompt, shield};
 use std::collections::BTreeMap;
 use wharf_adapter::json::{self, Object};
 use wharf_adapter::{
-    Answer, Approvals, Ask, AskKind, Choice, ChoiceKind, Effects, Event, Json, Level, Malformed, Reply, Turn,
+    Answer, Approvals, Ask, AskKind, Choice, ChoiceKind, Effects, Event, Input, Json, LogLevel, Malformed, Turn,
 };
 
 /// The timer that sends the prompt where `initialize` is not answered.
@@ -66,33 +66,33 @@ impl Control {
     }
 
     /// The host has something to say.
-    pub(crate) fn reply(&mut self, reply: Reply, out: &mut Effects) {
-        match reply {
-            Reply::Start if self.duplex => {
+    pub(crate) fn handle(&mut self, input: Input, out: &mut Effects) {
+        match input {
+            Input::Start if self.duplex => {
                 let request = self.hooks(Object::new().str("subtype", "initialize"));
                 self.send(request, out);
                 out.set_timer(HANDSHAKE, HANDSHAKE_MILLIS);
             }
-            Reply::Timer(HANDSHAKE) => self.send_prompt(out),
-            Reply::Message(text) if self.duplex => {
+            Input::Timer(HANDSHAKE) => self.send_prompt(out),
+            Input::Message(text) if self.duplex => {
                 self.send_prompt(out);
                 out.write_line(user_line(&shield(text, self.commands)));
             }
-            Reply::NextTurn(turn) if self.duplex => self.next_turn(&turn, out),
+            Input::NextTurn(turn) if self.duplex => self.next_turn(&turn, out),
             // One-shot: the host ends the process, there is nobody to talk to.
-            Reply::Cancel if self.duplex => {
+            Input::Cancel if self.duplex => {
                 self.prompt = None;
                 self.send(Object::new().str("subtype", "interrupt"), out);
             }
-            Reply::Oversized(frame) => {
-                out.notice(Level::Warn, format!("a line of {} bytes was too long and was skipped", frame.length));
+            Input::Oversized(frame) => {
+                out.notice(LogLevel::Warn, format!("a line of {} bytes was too long and was skipped", frame.length));
             }
-            Reply::Start
-            | Reply::Answer(_)
-            | Reply::Timer(_)
-            | Reply::Message(_)
-            | Reply::NextTurn(_)
-            | Reply::Cancel => {}
+            Input::Start
+            | Input::Answer(_)
+            | Input::Timer(_)
+            | Input::Message(_)
+            | Input::NextTurn(_)
+            | Input::Cancel => {}
         }
     }
 
@@ -143,7 +143,7 @@ impl Control {
         let [response] = line.pick(["response"])?;
         let [subtype, error] = response.pick(["subtype", "error"])?;
         if subtype.is("error") {
-            out.notice(Level::Warn, error.str().unwrap_or_default());
+            out.notice(LogLevel::Warn, error.str().unwrap_or_default());
         }
         // The first answer is that to `initialize`, whatever it says.
         self.send_prompt(out);

@@ -106,9 +106,9 @@ pub(crate) fn info() -> AdapterInfo {
             None,
             "hook events to be asked about: PreToolUse, PostToolUse, UserPromptSubmit, Stop (implies duplex)",
         );
-    info.needs.programs.extend(PLACES.map(str::to_owned));
+    info.access.programs.extend(PLACES.map(str::to_owned));
     // Below npm's global prefix, wherever that is.
-    info.needs.programs.push("**/bin/claude".to_owned());
+    info.access.programs.push("**/bin/claude".to_owned());
     AdapterInfo { tested_with: "2.0.76, 2.1.197, 2.1.325".to_owned(), install_hint: INSTALL.to_owned(), ..info }
 }
 
@@ -118,7 +118,7 @@ mod tests {
 
     #[test]
     fn nothing_is_needed_twice() {
-        let needs = info().needs;
+        let needs = info().access;
         let mut names = needs.variables.clone();
         names.sort();
         names.dedup();

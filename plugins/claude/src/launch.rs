@@ -6,7 +6,8 @@
 
 use wharf_adapter::json::Object;
 use wharf_adapter::{
-    Approvals, Binary, Effort, Ending, ErrorClass, Failure, Json, Launch, SessionChoice, Turn, Version, nearest_effort,
+    Approvals, Binary, Effort, ErrorClass, ExitBehavior, Failure, Json, Launch, SessionChoice, Turn, Version,
+    nearest_effort,
 };
 
 /// What `--effort` takes.
@@ -58,7 +59,7 @@ pub(crate) fn build(turn: &Turn, binary: &Binary) -> Result<Launch, Failure> {
     }
     if is_duplex(turn) {
         launch.pair("--input-format", "stream-json");
-        launch.ends = Ending::WhenStdinCloses;
+        launch.exit_behavior = ExitBehavior::WhenStdinCloses;
     }
     session(turn, &mut launch);
     thinking(turn, binary, &mut launch);
@@ -73,7 +74,7 @@ pub(crate) fn build(turn: &Turn, binary: &Binary) -> Result<Launch, Failure> {
         launch.pair("--json-schema", schema.as_str());
     }
     if turn.autopilot {
-        launch.ignore("autopilot", "Claude Code has no such mode: a turn always goes on until it is done");
+        launch.unsupported("autopilot", "Claude Code has no such mode: a turn always goes on until it is done");
     }
     launch.set("DISABLE_AUTOUPDATER", "1");
     Ok(launch)
@@ -104,12 +105,12 @@ fn thinking(turn: &Turn, binary: &Binary, launch: &mut Launch) {
     }
     let Some(wish) = &turn.effort else { return };
     if is_since(binary, SINCE_EFFORT) == Some(false) {
-        launch.ignore("effort", "Claude Code has --effort since 2.1");
+        launch.unsupported("effort", "Claude Code has --effort since 2.1");
         return;
     }
     match Effort::parse(wish).and_then(|wish| nearest_effort(wish, &EFFORTS)) {
         Some(effort) => launch.pair("--effort", effort.name()),
-        None => launch.ignore("effort", "it is not one of none, minimal, low, medium, high, xhigh, max"),
+        None => launch.unsupported("effort", "it is not one of none, minimal, low, medium, high, xhigh, max"),
     }
 }
 
@@ -189,7 +190,7 @@ fn isolation(turn: &Turn, binary: &Binary, launch: &mut Launch) {
     }
     if turn.option("bare").is_true() {
         if is_since(binary, SINCE_EFFORT) == Some(false) {
-            launch.ignore("bare", "Claude Code has --bare since 2.1");
+            launch.unsupported("bare", "Claude Code has --bare since 2.1");
         } else {
             launch.arg("--bare");
         }
@@ -226,13 +227,13 @@ mod tests {
     use super::*;
     use crate::Claude;
     use wharf_adapter::testing::{binary, set_option, turn};
-    use wharf_adapter::{Adapter as _, Word};
+    use wharf_adapter::{Adapter as _, Arg};
 
     /// What stands at the end of every command line that asks for nothing.
     const ISOLATED: &str = "--setting-sources user --strict-mcp-config";
 
-    fn line(words: &[Word]) -> String {
-        let word = |word: &Word| match &word.file {
+    fn line(words: &[Arg]) -> String {
+        let word = |word: &Arg| match &word.file {
             Some(file) => format!("{}<{file}>", word.text),
             None => word.text.clone(),
         };
@@ -355,7 +356,7 @@ mod tests {
     #[test]
     fn what_a_version_cannot_do_is_reported() {
         let ignored = |version: &str, change: fn(&mut Turn)| -> Vec<String> {
-            built(version, change).ignored.into_iter().map(|wish| wish.name).collect()
+            built(version, change).unsupported.into_iter().map(|wish| wish.name).collect()
         };
         assert_eq!(ignored("2.0.76", |turn| turn.effort = Some("high".into())), ["effort"]);
         assert_eq!(ignored("2.0.76", |turn| set_option(turn, "bare", "true")), ["bare"]);
@@ -390,7 +391,7 @@ mod tests {
             ("DISABLE_AUTOUPDATER", "1"),
         ];
         assert_eq!(set, wanted);
-        let needed = Claude::describe().needs.variables;
+        let needed = Claude::describe().access.variables;
         assert!(set.iter().all(|(name, _)| needed.iter().any(|needed| needed == name)));
     }
 
@@ -413,7 +414,10 @@ mod tests {
 
     #[test]
     fn duplex_ends_with_stdin_and_one_shot_by_itself() {
-        assert_eq!(built("2.1.325", |turn| turn.approvals = Approvals::Ask).ends, Ending::WhenStdinCloses);
-        assert_eq!(built("2.1.325", |_| {}).ends, Ending::ByItself);
+        assert_eq!(
+            built("2.1.325", |turn| turn.approvals = Approvals::Ask).exit_behavior,
+            ExitBehavior::WhenStdinCloses
+        );
+        assert_eq!(built("2.1.325", |_| {}).exit_behavior, ExitBehavior::ByItself);
     }
 }

@@ -22,8 +22,8 @@ mod usage;
 use control::Control;
 use stream::Stream;
 use wharf_adapter::{
-    Adapter, AdapterInfo, Binary, Effects, Evidence, ExitStatus, Failure, Host, Json, Launch, Malformed, ModelList,
-    PromptDelivery, Reply, Surroundings, Turn,
+    Adapter, AdapterInfo, Binary, Effects, Environment, Evidence, ExitStatus, Failure, Host, Input, Json, Launch,
+    Malformed, ModelList, PromptDelivery, Turn,
 };
 
 /// One run of Claude Code.
@@ -40,8 +40,8 @@ impl Adapter for Claude {
         describe::info()
     }
 
-    fn resolve_binary(&mut self, host: &dyn Host, around: &Surroundings) -> Result<Binary, Failure> {
-        binary::resolve(host, around)
+    fn resolve_binary(&mut self, host: &dyn Host, environment: &Environment) -> Result<Binary, Failure> {
+        binary::resolve(host, environment)
     }
 
     fn build_args(&mut self, turn: &Turn, binary: &Binary) -> Result<Launch, Failure> {
@@ -67,18 +67,18 @@ impl Adapter for Claude {
         self.object(line, out)
     }
 
-    fn respond(&mut self, reply: Reply, out: &mut Effects) {
-        match reply {
-            Reply::Answer(answer) => {
+    fn handle(&mut self, input: Input, out: &mut Effects) {
+        match input {
+            Input::Answer(answer) => {
                 if let Some(tool) = self.control.answer(&answer, out) {
                     self.stream.deny(&tool);
                 }
             }
-            reply => {
-                if let Reply::NextTurn(_) = &reply {
+            input => {
+                if let Input::NextTurn(_) = &input {
                     self.stream.next_turn();
                 }
-                self.control.reply(reply, out);
+                self.control.handle(input, out);
             }
         }
     }

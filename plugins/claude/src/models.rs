@@ -2,7 +2,7 @@
 
 use crate::describe::{API, KEYS};
 use wharf_adapter::json::Object;
-use wharf_adapter::{Binary, Command, Host, Json, Model, ModelList, Problem, Request, Response};
+use wharf_adapter::{Binary, Command, Host, HostError, Json, Model, ModelList, Request, Response};
 
 /// The request that makes the program list its models before any turn.
 const INITIALIZE: &str =
@@ -83,7 +83,7 @@ fn from_api(host: &dyn Host) -> Option<Result<Vec<Model>, Option<u16>>> {
     Some(read_response(host.fetch(&request)))
 }
 
-fn read_response(response: Result<Response, Problem>) -> Result<Vec<Model>, Option<u16>> {
+fn read_response(response: Result<Response, HostError>) -> Result<Vec<Model>, Option<u16>> {
     let response = response.map_err(|_| None)?;
     if response.status != 200 {
         return Err(Some(response.status));

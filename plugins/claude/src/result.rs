@@ -5,7 +5,7 @@
 use crate::blocks::Partial;
 use crate::failure::Trouble;
 use crate::stream::Stream;
-use wharf_adapter::{ContextUse, Effects, Event, Json, Malformed, Outcome, ToolCall, ToolStatus, TurnEnd};
+use wharf_adapter::{ContextUsage, Effects, Event, Json, Malformed, Outcome, ToolCall, ToolStatus, TurnEnd};
 
 /// What decides the outcome.
 #[derive(Debug, Default)]
@@ -62,7 +62,7 @@ impl Stream {
         let outcome = decide(&ending, &trouble);
         let answer = if outcome == Outcome::Completed { text.text() } else { None };
         let structured_output = Some(structured).filter(|value| !value.is_null()).map(|value| value.raw().to_owned());
-        out.emit(Event::TurnEnd(TurnEnd { outcome, answer, structured_output }));
+        out.emit(Event::TurnEnded(TurnEnd { outcome, answer, structured_output }));
         Ok(())
     }
 
@@ -71,7 +71,7 @@ impl Stream {
         // "claude-opus-4-8[1m]" in the figures is "claude-opus-4-8" in its messages.
         let figures = models.fields().find(|(name, _)| name.split('[').next() == Some(model));
         if let Some(window) = figures.and_then(|(_, figures)| figures.get("contextWindow").u64()) {
-            out.emit(Event::Context(ContextUse { used: *used, window }));
+            out.emit(Event::Context(ContextUsage { used: *used, window }));
         }
     }
 }

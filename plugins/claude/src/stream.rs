@@ -5,10 +5,10 @@
 use crate::blocks::{Partial, Tools};
 use crate::failure::Trouble;
 use crate::silent;
-use crate::usage::Ledger;
+use crate::usage::{INPUT_INCLUDES_CACHED, Ledger, api_figures};
 use wharf_adapter::json::Object;
 use wharf_adapter::{
-    Effects, Event, Json, Level, Malformed, RateLimit, SessionChoice, SessionInfo, ToolCall, ToolStatus, Usage,
+    Effects, Event, Json, LogLevel, Malformed, RateLimit, SessionChoice, SessionInfo, ToolCall, ToolStatus, Usage,
     UsageScope,
 };
 
@@ -90,7 +90,7 @@ impl Stream {
             "rate_limit_event" => self.rate_limit(line.get("rate_limit_info"), out),
             "auth_status" => {
                 if let Some(error) = line.get("error").filled() {
-                    out.notice(Level::Warn, error);
+                    out.notice(LogLevel::Warn, error);
                 }
             }
             // A line that was told before is taken back.
@@ -99,7 +99,7 @@ impl Stream {
                     out.emit(Event::Discard(self.partial.id_of(&uuid)));
                 }
             }
-            "conversation_reset" => out.notice(Level::Info, "the conversation was reset"),
+            "conversation_reset" => out.notice(LogLevel::Info, "the conversation was reset"),
             "tool_progress" | "tool_use_summary" => pass_on(kind, line, out),
             known if silent::is_silent(silent::LINES, known) => {}
             other => out.unknown(other),
@@ -127,13 +127,13 @@ impl Stream {
                 for uuid in retracted.items().filter_map(Json::string) {
                     out.emit(Event::Discard(self.partial.id_of(&uuid)));
                 }
-                out.notice(Level::Warn, content.str().unwrap_or_default());
+                out.notice(LogLevel::Warn, content.str().unwrap_or_default());
                 self.switch_model(model.string(), out);
             }
             "model_refusal_no_fallback" | "informational" | "notification" => {
                 let [content, text, level] = line.pick(["content", "text", "level"])?;
                 if let Some(said) = content.filled().or_else(|| text.filled()) {
-                    out.notice(if level.is("warning") { Level::Warn } else { Level::Info }, said);
+                    out.notice(if level.is("warning") { LogLevel::Warn } else { LogLevel::Info }, said);
                 }
             }
             "compact_boundary" => {
@@ -145,13 +145,13 @@ impl Stream {
                 let [name, outcome, stderr] = line.pick(["hook_name", "outcome", "stderr"])?;
                 if outcome.is("error") {
                     let (name, said) = (name.str().unwrap_or_default(), stderr.str().unwrap_or_default());
-                    out.notice(Level::Warn, format!("the hook {name} failed: {}", said.trim()));
+                    out.notice(LogLevel::Warn, format!("the hook {name} failed: {}", said.trim()));
                 }
             }
             "task_started" | "task_updated" | "task_notification" | "background_tasks_changed" => {
                 pass_on(subtype, line, out);
             }
-            "mirror_error" | "session_writes_lost" => out.notice(Level::Warn, subtype.replace('_', " ")),
+            "mirror_error" | "session_writes_lost" => out.notice(LogLevel::Warn, subtype.replace('_', " ")),
             known if silent::is_silent(silent::SYSTEM, known) => {}
             other => out.unknown(&format!("system/{other}")),
         }
@@ -169,13 +169,13 @@ impl Stream {
             Wanted::Forked(_) if version.name().is_some_and(|version| version.starts_with("2.0.")) => None,
             Wanted::Forked(from) => Some(*from != id),
         };
-        let session = SessionInfo { id: Some(id), resumed, model: model.string(), runtime_version: version.string() };
+        let session = SessionInfo { id: Some(id), resumed, model: model.string(), agent_version: version.string() };
         if self.announced.as_ref() == Some(&session) {
             return Ok(());
         }
         for server in servers.items().filter(|server| server.get("status").is("failed")) {
             let name = server.get("name").str().unwrap_or_default();
-            out.notice(Level::Warn, format!("the MCP server {name} did not start"));
+            out.notice(LogLevel::Warn, format!("the MCP server {name} did not start"));
         }
         out.emit(Event::Session(session.clone()));
         self.announced = Some(session);
@@ -214,7 +214,7 @@ impl Stream {
             self.resets_at = resets_at.u64();
         }
         let scope = scope.string().unwrap_or_default();
-        out.emit(Event::Limit(RateLimit { scope, resets_at: resets_at.u64(), blocked }));
+        out.emit(Event::RateLimit(RateLimit { scope, resets_at: resets_at.u64(), blocked }));
     }
 
     /// When the limit that was hit is lifted, where that was told.
@@ -252,9 +252,11 @@ impl Stream {
     /// The final figures of one API message. The result's are better; these are for a turn that never gets to one.
     fn spent_so_far(&self, usage: Json<'_>, out: &mut Effects) {
         if usage.is_object() {
-            let figures =
-                Usage { model: self.partial.model().map(str::to_owned), ..Usage::new(UsageScope::Delta, "stream") };
-            out.usage(crate::usage::api_figures(usage, figures));
+            let figures = Usage {
+                model: self.partial.model().map(str::to_owned),
+                ..Usage::new(UsageScope::Delta, "stream", INPUT_INCLUDES_CACHED)
+            };
+            out.usage(api_figures(usage, figures));
         }
     }
 }

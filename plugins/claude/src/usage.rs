@@ -6,6 +6,9 @@
 
 use wharf_adapter::{Effects, Json, Usage, UsageScope};
 
+/// The Messages API, and Claude Code after it, counts cache reads and cache writes apart from the input.
+pub(crate) const INPUT_INCLUDES_CACHED: bool = false;
+
 /// Figures of one model.
 #[derive(Debug, Default, Clone, Copy)]
 struct Figures {
@@ -93,7 +96,7 @@ impl Ledger {
                 reasoning: figures.reasoning,
                 cost_micros: Some(so_far - told),
                 units: web_searches(figures.searches),
-                ..Usage::new(UsageScope::TurnTotal, "result")
+                ..Usage::new(UsageScope::TurnTotal, "result", INPUT_INCLUDES_CACHED)
             });
             told = so_far;
         }
@@ -165,7 +168,7 @@ fn read_model(figures: Json<'_>) -> Option<Figures> {
 
 /// `usage` of a result: the agent's own requests of this turn.
 fn main_loop(usage: Json<'_>) -> Figures {
-    let told = api_figures(usage, Usage::new(UsageScope::TurnTotal, ""));
+    let told = api_figures(usage, Usage::new(UsageScope::TurnTotal, "", INPUT_INCLUDES_CACHED));
     Figures {
         input: told.input.unwrap_or_default(),
         output: told.output.unwrap_or_default(),

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use wharf_adapter::testing::{self, play};
-use wharf_adapter::{Adapter, Answer, Approvals, Ask, Effect, Effects, Event, Origin, Reply};
+use wharf_adapter::{Adapter, Answer, Approvals, Ask, Effect, Effects, Event, Input, Stream};
 use wharf_adapter_claude::Claude;
 
 /// A duplex run that asks about one tool.
@@ -12,14 +12,14 @@ fn asked(request: &Value) -> (Claude, Ask) {
     let mut adapter = Claude::default();
     adapter.build_prompt(&turn, &testing::binary("2.1.325")).expect("a prompt");
     let line = json!({"type": "control_request", "request_id": "r1", "request": request});
-    let effects = play(&mut adapter, Origin::Stdout, &format!("{line}\n"), 1);
+    let effects = play(&mut adapter, Stream::Stdout, &format!("{line}\n"), 1);
     let Some(Effect::Emit(Event::Ask(ask))) = effects.into_iter().next() else { panic!("no ask") };
     (adapter, ask)
 }
 
-fn respond(adapter: &mut Claude, reply: Reply) -> Vec<Value> {
+fn handle(adapter: &mut Claude, input: Input) -> Vec<Value> {
     let mut out = Effects::default();
-    adapter.respond(reply, &mut out);
+    adapter.handle(input, &mut out);
     let writes = out.into_vec().into_iter().filter_map(|effect| match effect {
         Effect::Write(bytes) => Some(serde_json::from_slice(&bytes).expect("JSON")),
         _ => None,
@@ -27,9 +27,9 @@ fn respond(adapter: &mut Claude, reply: Reply) -> Vec<Value> {
     writes.collect()
 }
 
-fn chosen(choice: Option<&str>, text: Option<&str>) -> Reply {
+fn chosen(choice: Option<&str>, text: Option<&str>) -> Input {
     let (choice, text) = (choice.map(str::to_owned), text.map(str::to_owned));
-    Reply::Answer(Answer { ask: "r1".to_owned(), choice, text, input: None })
+    Input::Answer(Answer { ask: "r1".to_owned(), choice, text, input: None })
 }
 
 #[test]
@@ -52,9 +52,9 @@ fn a_permission_is_given_only_by_a_clear_yes() {
     ] {
         let (mut adapter, ask) = asked(&request);
         assert_eq!((ask.title.as_str(), ask.tool_id.as_deref()), ("Bash: ls", Some("t1")));
-        let written = respond(&mut adapter, chosen(choice, None));
+        let written = handle(&mut adapter, chosen(choice, None));
         assert_eq!(written[0]["response"]["response"], response, "{choice:?}");
-        assert!(respond(&mut adapter, chosen(choice, None)).is_empty(), "an ask is answered once");
+        assert!(handle(&mut adapter, chosen(choice, None)).is_empty(), "an ask is answered once");
     }
 }
 
@@ -77,7 +77,7 @@ fn a_question_of_the_model_is_answered_in_its_input() {
     ] {
         let (mut adapter, ask) = asked(&request);
         assert_eq!(ask.title, "Which colour?");
-        let written = respond(&mut adapter, chosen(choice, text));
+        let written = handle(&mut adapter, chosen(choice, text));
         let response = &written[0]["response"]["response"];
         match said {
             Some(said) => {
@@ -98,7 +98,7 @@ fn a_gate_that_nobody_answered_does_not_keep_claude_going() {
     ] {
         let request = json!({"subtype": "hook_callback", "callback_id": event, "input": {"hook_event_name": event}});
         let (mut adapter, _) = asked(&request);
-        let written = respond(&mut adapter, chosen(Some("deny"), text));
+        let written = handle(&mut adapter, chosen(Some("deny"), text));
         assert_eq!(written[0]["response"]["response"], response, "{event}");
     }
 }
@@ -107,16 +107,16 @@ fn a_gate_that_nobody_answered_does_not_keep_claude_going() {
 fn what_is_withdrawn_is_not_answered() {
     let (mut adapter, _) = asked(&json!({"subtype": "can_use_tool", "tool_name": "Bash", "input": {}}));
     let effects =
-        play(&mut adapter, Origin::Stdout, "{\"type\":\"control_cancel_request\",\"request_id\":\"r1\"}\n", 1);
+        play(&mut adapter, Stream::Stdout, "{\"type\":\"control_cancel_request\",\"request_id\":\"r1\"}\n", 1);
     assert_eq!(effects, [Effect::Emit(Event::AskWithdrawn("r1".to_owned()))]);
-    assert!(respond(&mut adapter, chosen(Some("allow"), None)).is_empty());
+    assert!(handle(&mut adapter, chosen(Some("allow"), None)).is_empty());
 }
 
 #[test]
 fn an_unknown_request_is_refused_and_reported() {
     let mut adapter = Claude::default();
     let line = "{\"type\":\"control_request\",\"request_id\":\"r9\",\"request\":{\"subtype\":\"of_tomorrow\"}}\n";
-    let effects = play(&mut adapter, Origin::Stdout, line, 1);
+    let effects = play(&mut adapter, Stream::Stdout, line, 1);
     assert_eq!(effects[0], Effect::Emit(Event::Unknown("control_request/of_tomorrow".to_owned())));
     let Effect::Write(bytes) = &effects[1] else { panic!("nothing was written") };
     let written: Value = serde_json::from_slice(bytes).expect("JSON");
@@ -127,7 +127,7 @@ fn an_unknown_request_is_refused_and_reported() {
 fn a_request_that_cannot_be_read_is_refused_too() {
     for request in [json!({}), json!({"subtype": "can_use_tool"}), json!({"subtype": "hook_callback", "input": {}})] {
         let line = json!({"type": "control_request", "request_id": "r9", "request": request});
-        let effects = play(&mut Claude::default(), Origin::Stdout, &format!("{line}\n"), 1);
+        let effects = play(&mut Claude::default(), Stream::Stdout, &format!("{line}\n"), 1);
         let [Effect::Emit(Event::Malformed(_)), Effect::Write(bytes)] = effects.as_slice() else {
             panic!("{request}: {effects:?}")
         };
@@ -143,8 +143,8 @@ fn a_message_never_overtakes_the_prompt() {
     turn.approvals = Approvals::Ask;
     let mut adapter = Claude::default();
     adapter.build_prompt(&turn, &testing::binary("2.1.325")).expect("a prompt");
-    respond(&mut adapter, Reply::Start);
-    let written = respond(&mut adapter, Reply::Message("/second".to_owned()));
+    handle(&mut adapter, Input::Start);
+    let written = handle(&mut adapter, Input::Message("/second".to_owned()));
     let texts: Vec<&Value> = written.iter().map(|line| &line["message"]["content"]).collect();
     assert_eq!(texts, ["first", " /second"]);
 }
@@ -154,7 +154,7 @@ fn one_shot_runs_are_left_alone() {
     let mut adapter = Claude::default();
     let turn = testing::turn::<Claude>("go");
     adapter.build_prompt(&turn, &testing::binary("2.1.325")).expect("a prompt");
-    for reply in [Reply::Start, Reply::Message("more".to_owned()), Reply::Cancel] {
-        assert!(respond(&mut adapter, reply).is_empty());
+    for input in [Input::Start, Input::Message("more".to_owned()), Input::Cancel] {
+        assert!(handle(&mut adapter, input).is_empty());
     }
 }

@@ -11,8 +11,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use wharf_adapter::testing::{self, play, set_option};
 use wharf_adapter::{
-    Adapter, Answer, Approvals, Ask, ChoiceKind, Effect, Effects, Event, Evidence, ExitStatus, Origin, Outcome,
-    PromptDelivery, Reply, ToolStatus,
+    Adapter, Answer, Approvals, Ask, ChoiceKind, Effect, Effects, Event, Evidence, ExitStatus, Input, Outcome,
+    PromptDelivery, Stream, ToolStatus,
 };
 use wharf_adapter_claude::Claude;
 
@@ -67,19 +67,19 @@ impl Player {
             model: None,
             mode: None,
         };
-        player.reply(Reply::Start);
+        player.handle(Input::Start);
         if initialize.is_none() {
             // The recorded host did without it: as if it had never been answered.
             let handshake = player.written.pop_front().expect("the handshake");
             assert_eq!(handshake["request"]["subtype"], "initialize");
-            player.reply(Reply::Timer(1));
+            player.handle(Input::Timer(1));
         }
         player
     }
 
-    fn reply(&mut self, reply: Reply) {
+    fn handle(&mut self, input: Input) {
         let mut out = Effects::default();
-        self.adapter.respond(reply, &mut out);
+        self.adapter.handle(input, &mut out);
         self.take(out.into_vec());
     }
 
@@ -92,7 +92,7 @@ impl Player {
                 }
                 Effect::Emit(Event::Ask(ask)) => self.asks.push(ask),
                 Effect::Emit(Event::Tool(call)) if call.status == ToolStatus::Denied => self.denied.push(call.id),
-                Effect::Emit(Event::TurnEnd(end)) => {
+                Effect::Emit(Event::TurnEnded(end)) => {
                     self.ended = true;
                     self.outcome = Some(match end.outcome {
                         Outcome::Completed => "completed",
@@ -128,10 +128,10 @@ impl Player {
                 if let Some(mode) = &self.mode {
                     set_option(&mut turn, "permission-mode", &json!(mode).to_string());
                 }
-                self.reply(Reply::NextTurn(turn));
+                self.handle(Input::NextTurn(turn));
             }
-            (Some("user"), _) => self.reply(Reply::Message(said(line))),
-            (_, Some("interrupt")) => self.reply(Reply::Cancel),
+            (Some("user"), _) => self.handle(Input::Message(said(line))),
+            (_, Some("interrupt")) => self.handle(Input::Cancel),
             (_, Some("set_model")) => {
                 self.model = line["request"]["model"].as_str().map(str::to_owned);
                 return false;
@@ -145,7 +145,7 @@ impl Player {
             (Some("control_response"), _) => {
                 let id = line["response"]["request_id"].as_str().expect("an id");
                 let ask = self.asks.iter().find(|ask| ask.id == id).cloned().expect("an ask of this id");
-                self.reply(Reply::Answer(answer(&ask, &line["response"]["response"])));
+                self.handle(Input::Answer(answer(&ask, &line["response"]["response"])));
             }
             (_, Some("initialize")) => {}
             other => panic!("the recorded host wrote {other:?}"),
@@ -243,7 +243,7 @@ fn the_adapter_writes_what_the_recorded_host_wrote() {
         let mut changes = vec![];
         for (ours, line) in &lines {
             if !ours {
-                let effects = play(&mut player.adapter, Origin::Stdout, &format!("{line}\n"), 1);
+                let effects = play(&mut player.adapter, Stream::Stdout, &format!("{line}\n"), 1);
                 player.take(effects);
             } else if player.cause(line) {
                 changes.push(line);
@@ -275,7 +275,7 @@ fn a_tool_that_a_gate_stopped_is_denied_in_every_version() {
             if *ours {
                 player.cause(line);
             } else {
-                let effects = play(&mut player.adapter, Origin::Stdout, &format!("{line}\n"), 1);
+                let effects = play(&mut player.adapter, Stream::Stdout, &format!("{line}\n"), 1);
                 player.take(effects);
             }
         }

@@ -2,7 +2,7 @@
 
 use wharf_adapter::testing::{self, FakeHost, play};
 use wharf_adapter::{
-    Adapter, ChangeKind, Effect, ErrorClass, Event, Origin, Outcome, Retry, SessionChoice, ToolStatus, UsageScope,
+    Adapter, ChangeKind, Effect, ErrorClass, Event, Outcome, Retry, SessionChoice, Stream, ToolStatus, UsageScope,
 };
 use wharf_adapter_claude::Claude;
 
@@ -12,7 +12,7 @@ fn events(lines: &[&str]) -> Vec<Event> {
 
 fn events_of(adapter: &mut Claude, lines: &[&str]) -> Vec<Event> {
     let output: String = lines.iter().flat_map(|line| [line, "\n"]).collect();
-    let effects = play(adapter, Origin::Stdout, &output, usize::MAX);
+    let effects = play(adapter, Stream::Stdout, &output, usize::MAX);
     let emitted = |effect| if let Effect::Emit(event) = effect { Some(event) } else { None };
     effects.into_iter().filter_map(emitted).collect()
 }
@@ -135,9 +135,9 @@ fn a_limit_that_was_hit_says_when_it_is_lifted() {
         r#"{"type":"assistant","message":{"id":"x","model":"<synthetic>","content":[{"type":"text","text":"You've hit your 5-hour limit"}]},"parent_tool_use_id":null,"error":"rate_limit","is_api_error_message":true,"api_error_status":429,"api_error":"usage_limit_reached"}"#,
         r#"{"type":"result","subtype":"success","is_error":true,"terminal_reason":"api_error","api_error_status":429,"result":"You've hit your 5-hour limit","modelUsage":{}}"#,
     ]);
-    let Some(Event::Limit(limit)) = events.first() else { panic!("{events:?}") };
+    let Some(Event::RateLimit(limit)) = events.first() else { panic!("{events:?}") };
     assert_eq!((limit.scope.as_str(), limit.resets_at, limit.blocked), ("five_hour", Some(1_794_800_000), true));
-    let Some(Event::TurnEnd(end)) = events.last() else { panic!("{events:?}") };
+    let Some(Event::TurnEnded(end)) = events.last() else { panic!("{events:?}") };
     let Outcome::Failed(failure) = &end.outcome else { panic!("{end:?}") };
     assert_eq!((failure.class, &failure.retry), (ErrorClass::RateLimit, &Retry::At(1_794_800_000)));
     assert!(!events.iter().any(|event| matches!(event, Event::Message(_))), "an error is not an answer");
@@ -151,7 +151,7 @@ fn an_error_that_was_overcome_is_forgotten() {
         &assistant("msg_2", "u2", "fine"),
         r#"{"type":"result","subtype":"error_during_execution","is_error":true,"errors":["something else"]}"#,
     ]);
-    let Some(Event::TurnEnd(end)) = events.last() else { panic!("{events:?}") };
+    let Some(Event::TurnEnded(end)) = events.last() else { panic!("{events:?}") };
     let Outcome::Failed(failure) = &end.outcome else { panic!("{end:?}") };
     assert_eq!((failure.class, failure.message.as_str()), (ErrorClass::Other, "something else"));
     assert!(
@@ -164,7 +164,7 @@ fn a_prompt_that_is_too_long_is_told_by_the_reason() {
     let events = events(&[
         r#"{"type":"result","subtype":"success","is_error":true,"terminal_reason":"prompt_too_long","result":"API Error: 400 x"}"#,
     ]);
-    let Some(Event::TurnEnd(end)) = events.last() else { panic!("{events:?}") };
+    let Some(Event::TurnEnded(end)) = events.last() else { panic!("{events:?}") };
     let Outcome::Failed(failure) = &end.outcome else { panic!("{end:?}") };
     assert_eq!(failure.class, ErrorClass::ContextLength);
 }
@@ -222,7 +222,7 @@ fn a_tool_that_never_ran_is_cancelled_before_the_turn_ends() {
     let call = r#"{"type":"assistant","message":{"id":"m","model":"m","content":[{"type":"tool_use","id":"t","name":"Bash","input":{}}]},"parent_tool_use_id":null,"uuid":"u"}"#;
     let end = r#"{"type":"result","subtype":"error_max_budget_usd","is_error":true,"errors":["Reached maximum budget ($1)"]}"#;
     let events = events(&[call, end]);
-    let [Event::Tool(_), Event::Tool(tool), Event::TurnEnd(end)] = events.as_slice() else { panic!("{events:?}") };
+    let [Event::Tool(_), Event::Tool(tool), Event::TurnEnded(end)] = events.as_slice() else { panic!("{events:?}") };
     assert_eq!((tool.status, &end.outcome), (ToolStatus::Cancelled, &Outcome::Limit("budget".to_owned())));
 }
 

@@ -8,7 +8,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use wharf_adapter::testing::{self, FakeHost, inline};
 use wharf_adapter::{
-    Adapter, Effect, ErrorClass, Event, Evidence, ExitStatus, Failure, Origin, Outcome, ToolStatus, UsageScope,
+    Adapter, Effect, ErrorClass, Event, Evidence, ExitStatus, Failure, Outcome, Stream, ToolStatus, UsageScope,
 };
 use wharf_adapter_claude::Claude;
 
@@ -35,7 +35,7 @@ fn replay(folder: &Path, stdout: &str, lines_a_chunk: usize) -> (Claude, Vec<Eff
     let binary = testing::binary(version);
     adapter.build_args(&turn, &binary).expect("arguments");
     adapter.build_prompt(&turn, &binary).expect("a prompt");
-    let mut effects = testing::play(&mut adapter, Origin::Stdout, stdout, lines_a_chunk);
+    let mut effects = testing::play(&mut adapter, Stream::Stdout, stdout, lines_a_chunk);
     effects.extend(testing::finish(&mut adapter, &FakeHost::default(), 0));
     (adapter, effects)
 }
@@ -117,7 +117,7 @@ impl Report {
                 });
                 self.usage.push((usage.model.clone(), figures));
             }
-            Event::TurnEnd(end) => {
+            Event::TurnEnded(end) => {
                 self.answer = end.answer.as_ref().map(|answer| inline(answer).to_owned());
                 self.error = Value::Null;
                 self.outcome = Some(match &end.outcome {

@@ -15,8 +15,8 @@ use tokens::Tokens;
 use update::Updates;
 use wharf_adapter::json::{Object, array};
 use wharf_adapter::{
-    Approvals, Effects, ErrorClass, Event, Failure, Json, Level, Malformed, Outcome, Reply, SessionChoice, SessionInfo,
-    Turn,
+    Approvals, Effects, ErrorClass, Event, Failure, Input, Json, LogLevel, Malformed, Outcome, SessionChoice,
+    SessionInfo, Turn,
 };
 
 /// The mode that goes on by itself. It also allows everything.
@@ -84,18 +84,18 @@ impl Acp {
     }
 
     /// What the host says.
-    pub(crate) fn respond(&mut self, reply: Reply, out: &mut Effects) {
-        match reply {
-            Reply::Start if self.wishes.is_some() => {
+    pub(crate) fn handle(&mut self, input: Input, out: &mut Effects) {
+        match input {
+            Input::Start if self.wishes.is_some() => {
                 self.queue.push_back(Step::Initialize);
                 self.send(out);
             }
-            Reply::Answer(answer) => {
+            Input::Answer(answer) => {
                 if let Some(at) = self.asks.iter().position(|ask| *ask == answer.ask) {
                     out.write_line(ask::answer(&self.asks.swap_remove(at), answer.choice.as_deref()));
                 }
             }
-            Reply::NextTurn(turn) => match prompt::text(&turn) {
+            Input::NextTurn(turn) => match prompt::text(&turn) {
                 Ok(prompt) if self.session.is_some() => {
                     self.prepare(&turn, prompt);
                     self.configure(out);
@@ -103,9 +103,9 @@ impl Acp {
                 Ok(_) => out.failed(Failure::new(ErrorClass::Protocol, "there is no session to go on with")),
                 Err(failure) => out.failed(failure),
             },
-            Reply::Cancel => self.cancel(out),
-            Reply::Message(_) if self.session.is_some() => {
-                out.notice(Level::Warn, "Copilot takes no message while it works on a turn");
+            Input::Cancel => self.cancel(out),
+            Input::Message(_) if self.session.is_some() => {
+                out.notice(LogLevel::Warn, "Copilot takes no message while it works on a turn");
             }
             _ => {}
         }
@@ -187,7 +187,7 @@ impl Acp {
             (Some(_), _) => {
                 self.queue.clear();
                 self.wishes = None;
-                out.turn_end(Outcome::Cancelled, None);
+                out.turn_ended(Outcome::Cancelled, None);
             }
             (None, _) => {}
         }
@@ -275,7 +275,7 @@ impl Acp {
             id: self.session.clone(),
             resumed,
             model: self.model.clone(),
-            runtime_version: self.version.clone(),
+            agent_version: self.version.clone(),
         }));
     }
 
@@ -310,7 +310,7 @@ impl Acp {
             _ if code == Some(NOT_LOGGED_IN) => ErrorClass::Auth,
             Step::Setting { id: "reasoning_effort", .. } => {
                 // One's own provider has no such setting; the turn can do without.
-                out.notice(Level::Warn, format!("the effort could not be set: {message}"));
+                out.notice(LogLevel::Warn, format!("the effort could not be set: {message}"));
                 return;
             }
             Step::Model(_) => ErrorClass::UnknownModel,
@@ -351,6 +351,6 @@ impl Acp {
                 None => Outcome::Completed,
             },
         };
-        out.turn_end(outcome, None);
+        out.turn_ended(outcome, None);
     }
 }

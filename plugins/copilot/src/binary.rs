@@ -4,8 +4,8 @@ use crate::features::{self, Features};
 use crate::info::{INSTALL, WINGET};
 use crate::login;
 use wharf_adapter::{
-    Binary, Command, ErrorClass, Failure, FoundProgram, Host, Level, Output, Problem, Support, Surroundings, Version,
-    locate,
+    Binary, Command, Environment, ErrorClass, Failure, FoundProgram, Host, HostError, LogLevel, Output, Support,
+    Version, locate,
 };
 
 /// The first run unpacks 235 MB: 10 s were seen on a loaded machine.
@@ -13,8 +13,8 @@ const PROBE_MILLIS: u32 = 40_000;
 
 /// The program that the user named; `copilot` in PATH, or what npm's loader there would start; `WinGet`'s link; and
 /// last `gh copilot`.
-pub(crate) fn resolve(host: &dyn Host, around: &Surroundings) -> Result<Binary, Failure> {
-    let mut binary = find(host, around)?;
+pub(crate) fn resolve(host: &dyn Host, environment: &Environment) -> Result<Binary, Failure> {
+    let mut binary = find(host, environment)?;
     if binary.version.is_none() {
         probe(host, &mut binary)?;
     }
@@ -24,10 +24,10 @@ pub(crate) fn resolve(host: &dyn Host, around: &Surroundings) -> Result<Binary, 
     }
     match binary.support {
         Support::OlderUntested => {
-            binary.note(Level::Warn, format!("the oldest tested version is {}", features::OLDEST), Some(INSTALL));
+            binary.note(LogLevel::Warn, format!("the oldest tested version is {}", features::OLDEST), Some(INSTALL));
         }
         Support::NewerUntested => {
-            binary.note(Level::Info, format!("the newest tested version is {}", features::NEWEST), None);
+            binary.note(LogLevel::Info, format!("the newest tested version is {}", features::NEWEST), None);
         }
         _ => {}
     }
@@ -36,13 +36,13 @@ pub(crate) fn resolve(host: &dyn Host, around: &Surroundings) -> Result<Binary, 
     let help = if between { output(host, &binary, "--help").ok() } else { None };
     let help = help.map(|output| String::from_utf8_lossy(&output.stdout).into_owned()).unwrap_or_default();
     binary.capabilities = Features::from_help(&binary, &help).capabilities();
-    binary.login = login::check(host, around.home.as_deref(), &mut binary);
+    binary.login = login::check(host, environment.home.as_deref(), &mut binary);
     Ok(binary)
 }
 
-fn find(host: &dyn Host, around: &Surroundings) -> Result<Binary, Failure> {
-    if let Some(named) = &around.program {
-        let mut binary = Binary::at(locate(host, around, &[], INSTALL)?);
+fn find(host: &dyn Host, environment: &Environment) -> Result<Binary, Failure> {
+    if let Some(named) = &environment.program {
+        let mut binary = Binary::at(locate(host, environment, &[], INSTALL)?);
         // It is what the user wants; but they should know.
         if host.find_program(named).is_ok_and(|found| loader_scope(&found).is_some()) {
             note_loader(&mut binary);
@@ -50,22 +50,23 @@ fn find(host: &dyn Host, around: &Surroundings) -> Result<Binary, Failure> {
         return Ok(binary);
     }
     if let Ok(found) = host.find_program("copilot") {
-        return Ok(behind_loader(host, around, found));
+        return Ok(behind_loader(host, environment, found));
     }
-    let winget = around.home.as_deref().filter(|_| around.os == "windows").map(|home| format!("{home}/{WINGET}"));
+    let winget =
+        environment.home.as_deref().filter(|_| environment.os == "windows").map(|home| format!("{home}/{WINGET}"));
     if let Some(found) = winget.and_then(|path| host.find_program(&path).ok()) {
         return Ok(Binary::at(found.path));
     }
     if let Some(binary) = gh_copilot(host) {
         return Ok(binary);
     }
-    locate(host, around, &["copilot"], INSTALL).map(Binary::at)
+    locate(host, environment, &["copilot"], INSTALL).map(Binary::at)
 }
 
 /// Signals to npm's loader do not reach the agent, so what it would start is started instead.
-fn behind_loader(host: &dyn Host, around: &Surroundings, found: FoundProgram) -> Binary {
+fn behind_loader(host: &dyn Host, environment: &Environment, found: FoundProgram) -> Binary {
     let Some(scope) = loader_scope(&found) else { return Binary::at(found.path) };
-    let native = native_paths(&scope, &around.os, &around.arch);
+    let native = native_paths(&scope, &environment.os, &environment.arch);
     if let Some(native) = native.iter().find_map(|path| host.find_program(path).ok()) {
         return Binary::at(native.path);
     }
@@ -76,7 +77,7 @@ fn behind_loader(host: &dyn Host, around: &Surroundings, found: FoundProgram) ->
 
 fn note_loader(binary: &mut Binary) {
     let fix = "install the native package for this platform, or name its program";
-    binary.note(Level::Warn, "this is npm's loader: signals to it do not reach the agent", Some(fix));
+    binary.note(LogLevel::Warn, "this is npm's loader: signals to it do not reach the agent", Some(fix));
 }
 
 /// The folder `…/node_modules/@github` of a program that is npm's loader or its bundle. On Windows npm leaves a script
@@ -120,11 +121,11 @@ fn gh_copilot(host: &dyn Host) -> Option<Binary> {
         return None;
     }
     binary.version = Some(Version::find(&text)?.to_string());
-    binary.note(Level::Warn, "found as `gh copilot`, which was not tested", Some(INSTALL));
+    binary.note(LogLevel::Warn, "found as `gh copilot`, which was not tested", Some(INSTALL));
     Some(binary)
 }
 
-fn output(host: &dyn Host, binary: &Binary, flag: &str) -> Result<Output, Problem> {
+fn output(host: &dyn Host, binary: &Binary, flag: &str) -> Result<Output, HostError> {
     let mut args = binary.leading_args.clone();
     // `gh` keeps this one for itself, unless it stands behind two dashes. No turn has it, nor `--remove`, the other.
     if flag == "--help" && !args.is_empty() {
@@ -136,7 +137,7 @@ fn output(host: &dyn Host, binary: &Binary, flag: &str) -> Result<Output, Proble
 
 fn probe(host: &dyn Host, binary: &mut Binary) -> Result<(), Failure> {
     match output(host, binary, "--version") {
-        Ok(output) if output.timed_out => binary.note(Level::Warn, "it did not tell its version in time", None),
+        Ok(output) if output.timed_out => binary.note(LogLevel::Warn, "it did not tell its version in time", None),
         Ok(output) if output.code != Some(0) => {
             let stderr = String::from_utf8_lossy(&output.stderr);
             let reason = stderr.lines().find(|line| !line.trim().is_empty()).unwrap_or("it does not run").trim();
@@ -145,8 +146,8 @@ fn probe(host: &dyn Host, binary: &mut Binary) -> Result<(), Failure> {
         Ok(output) => {
             binary.version = Version::find(&String::from_utf8_lossy(&output.stdout)).map(|version| version.to_string());
         }
-        Err(Problem::TimedOut) => binary.note(Level::Warn, "it did not tell its version in time", None),
-        Err(_) => binary.note(Level::Warn, "its version could not be asked for", None),
+        Err(HostError::TimedOut) => binary.note(LogLevel::Warn, "it did not tell its version in time", None),
+        Err(_) => binary.note(LogLevel::Warn, "its version could not be asked for", None),
     }
     Ok(())
 }
@@ -154,7 +155,7 @@ fn probe(host: &dyn Host, binary: &mut Binary) -> Result<(), Failure> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use wharf_adapter::testing::{FakeHost, surroundings};
+    use wharf_adapter::testing::{FakeHost, environment};
     use wharf_adapter::{Capabilities, Retry};
 
     const NEW: &str = "GitHub Copilot CLI 1.0.102.\nRun 'copilot update' to check for updates.\n";
@@ -163,7 +164,7 @@ mod tests {
     fn a_program_in_the_path_is_taken_as_it_is() {
         let host =
             FakeHost::default().program("copilot", "/usr/bin/copilot").output("/usr/bin/copilot --version", 0, NEW);
-        let binary = resolve(&host, &surroundings()).expect("it is there");
+        let binary = resolve(&host, &environment()).expect("it is there");
         assert_eq!((binary.program.as_str(), binary.version.as_deref()), ("/usr/bin/copilot", Some("1.0.102")));
         assert_eq!(binary.support, Support::Tested);
         assert!(binary.capabilities.contains(Capabilities::CHOOSE_SESSION_ID) && binary.leading_args.is_empty());
@@ -175,12 +176,12 @@ mod tests {
             .program("copilot", "/usr/bin/copilot")
             .program("/opt/copilot", "/opt/copilot")
             .output("/opt/copilot --version", 0, "GitHub Copilot CLI 1.0.35.");
-        let around = Surroundings { program: Some("/opt/copilot".into()), ..surroundings() };
-        let binary = resolve(&host, &around).expect("it is there");
+        let named = Environment { program: Some("/opt/copilot".into()), ..environment() };
+        let binary = resolve(&host, &named).expect("it is there");
         assert_eq!((binary.program.as_str(), binary.version.as_deref()), ("/opt/copilot", Some("1.0.35")));
         assert!(!binary.capabilities.contains(Capabilities::CHOOSE_SESSION_ID));
-        let around = Surroundings { program: Some("/nowhere".into()), ..surroundings() };
-        assert_eq!(resolve(&host, &around).map_err(|failure| failure.class), Err(ErrorClass::NotFound));
+        let missing = Environment { program: Some("/nowhere".into()), ..environment() };
+        assert_eq!(resolve(&host, &missing).map_err(|failure| failure.class), Err(ErrorClass::NotFound));
     }
 
     #[test]
@@ -193,11 +194,11 @@ mod tests {
         ] {
             let mut host = FakeHost::default().program(native, native).output(&format!("{native} --version"), 0, NEW);
             host.programs.insert("copilot".into(), ("/usr/bin/copilot".into(), loader.into()));
-            assert_eq!(resolve(&host, &surroundings()).expect("it is there").program, native);
+            assert_eq!(resolve(&host, &environment()).expect("it is there").program, native);
         }
         let mut host = FakeHost::default().output("/usr/bin/copilot --version", 0, NEW);
         host.programs.insert("copilot".into(), ("/usr/bin/copilot".into(), loader.into()));
-        let binary = resolve(&host, &surroundings()).expect("the loader itself");
+        let binary = resolve(&host, &environment()).expect("the loader itself");
         assert_eq!(binary.program, "/usr/bin/copilot");
         assert!(binary.notes.iter().any(|note| note.text.contains("loader")));
     }
@@ -207,8 +208,8 @@ mod tests {
         let native = "C:/npm/node_modules/@github/copilot/node_modules/@github/copilot-win32-x64/copilot.exe";
         let mut host = FakeHost::default().program(native, native).output(&format!("{native} --version"), 0, NEW);
         host.programs.insert("copilot".into(), ("C:\\npm\\copilot.cmd".into(), "C:\\npm\\copilot.cmd".into()));
-        let around = Surroundings { os: "windows".into(), ..surroundings() };
-        assert_eq!(resolve(&host, &around).expect("it is there").program, native);
+        let windows = Environment { os: "windows".into(), ..environment() };
+        assert_eq!(resolve(&host, &windows).expect("it is there").program, native);
     }
 
     #[test]
@@ -217,7 +218,7 @@ mod tests {
             .program("copilot", "/usr/bin/copilot")
             .output("/usr/bin/copilot --version", 0, "GitHub Copilot CLI 1.0.60.")
             .output("/usr/bin/copilot --help", 0, "  --session-id <id>");
-        let capabilities = resolve(&host, &surroundings()).expect("it is there").capabilities;
+        let capabilities = resolve(&host, &environment()).expect("it is there").capabilities;
         assert!(capabilities.contains(Capabilities::CHOOSE_SESSION_ID));
         assert!(!capabilities.contains(Capabilities::TOKEN_USAGE));
     }
@@ -226,19 +227,19 @@ mod tests {
     fn winget_and_gh_are_the_last_resorts() {
         let link = "C:/Users/u/AppData/Local/Microsoft/WinGet/Links/copilot.exe";
         let host = FakeHost::default().program(link, link).output(&format!("{link} --version"), 0, NEW);
-        let around = Surroundings { os: "windows".into(), home: Some("C:/Users/u".into()), ..surroundings() };
-        assert_eq!(resolve(&host, &around).expect("it is there").program, link);
+        let windows = Environment { os: "windows".into(), home: Some("C:/Users/u".into()), ..environment() };
+        assert_eq!(resolve(&host, &windows).expect("it is there").program, link);
 
         let gh = |prints| FakeHost::default().program("gh", "/bin/gh").output("/bin/gh copilot --version", 0, prints);
-        let binary = resolve(&gh(NEW), &surroundings()).expect("it is there");
+        let binary = resolve(&gh(NEW), &environment()).expect("it is there");
         assert_eq!((binary.program.as_str(), binary.leading_args.as_slice()), ("/bin/gh", &["copilot".to_owned()][..]));
         assert_eq!(binary.support, Support::BestEffort);
 
         let host = gh("GitHub Copilot CLI 1.0.60.").output("/bin/gh copilot -- --help", 0, "  --session-id <id>");
-        let capabilities = resolve(&host, &surroundings()).expect("it is there").capabilities;
+        let capabilities = resolve(&host, &environment()).expect("it is there").capabilities;
         assert!(capabilities.contains(Capabilities::CHOOSE_SESSION_ID), "the CLI's own help is read, not gh's");
 
-        let failure = resolve(&gh("version 1.0.5 (2024-01-01)"), &surroundings()).expect_err("another program");
+        let failure = resolve(&gh("version 1.0.5 (2024-01-01)"), &environment()).expect_err("another program");
         assert_eq!(failure.retry, Retry::AfterUserAction(INSTALL.to_owned()));
     }
 
@@ -248,11 +249,11 @@ mod tests {
         let mut output =
             Output { code: Some(1), stdout: vec![], stderr: "\nrequires Node.js v24\n".into(), timed_out: false };
         host.outputs.insert("/usr/bin/copilot --version".into(), output.clone());
-        let failure = resolve(&host, &surroundings()).expect_err("it does not run");
+        let failure = resolve(&host, &environment()).expect_err("it does not run");
         assert!(failure.class == ErrorClass::NotFound && failure.message.contains("Node.js v24"));
         output.timed_out = true;
         host.outputs.insert("/usr/bin/copilot --version".into(), output);
-        let binary = resolve(&host, &surroundings()).expect("it may be slow");
+        let binary = resolve(&host, &environment()).expect("it may be slow");
         assert_eq!((binary.version, binary.support), (None, Support::BestEffort));
     }
 }

@@ -4,7 +4,7 @@ use crate::features::Features;
 use crate::{permissions, usage};
 use wharf_adapter::json::Object;
 use wharf_adapter::{
-    Approvals, Effort, Ending, ErrorClass, Failure, Json, Launch, SessionChoice, Turn, Word, nearest_effort,
+    Approvals, Arg, Effort, ErrorClass, ExitBehavior, Failure, Json, Launch, SessionChoice, Turn, nearest_effort,
 };
 
 /// How the CLI is talked to.
@@ -39,7 +39,7 @@ pub(crate) fn build(turn: &Turn, features: Features) -> Result<Launch, Failure> 
         }
         Transport::Acp => {
             let mut launch = Launch::lines(["--acp"]);
-            launch.ends = Ending::WhenStdinCloses;
+            launch.exit_behavior = ExitBehavior::WhenStdinCloses;
             launch
         }
     };
@@ -54,7 +54,7 @@ pub(crate) fn build(turn: &Turn, features: Features) -> Result<Launch, Failure> 
         autopilot(turn, &mut launch);
         usage_file(features, &mut launch);
         if turn.approvals == Approvals::Ask {
-            launch.ignore("approvals", "the JSON lines cannot ask; what would be asked is denied");
+            launch.unsupported("approvals", "the JSON lines cannot ask; what would be asked is denied");
         }
     } else {
         protocol_wishes(turn, features, &mut launch);
@@ -82,7 +82,7 @@ fn session(choice: &SessionChoice, features: Features, launch: &mut Launch) {
             launch.arg("--continue");
             stay_here(launch);
         }
-        SessionChoice::Fork(_) => launch.ignore("session", "Copilot cannot fork a session; a new one is started"),
+        SessionChoice::Fork(_) => launch.unsupported("session", "Copilot cannot fork a session; a new one is started"),
     }
 }
 
@@ -113,12 +113,12 @@ fn model(turn: &Turn, features: Features, launch: &mut Launch) {
 fn effort(turn: &Turn, offered: &[Effort], launch: &mut Launch) -> Option<Effort> {
     let name = turn.effort.as_deref()?;
     let Some(wish) = Effort::parse(name) else {
-        launch.ignore("effort", &format!("there is no effort `{name}`"));
+        launch.unsupported("effort", &format!("there is no effort `{name}`"));
         return None;
     };
     let given = nearest_effort(wish, offered)?;
     if given != wish {
-        launch.ignore("effort", &format!("this version has no effort `{name}`; `{}` is used", given.name()));
+        launch.unsupported("effort", &format!("this version has no effort `{name}`; `{}` is used", given.name()));
     }
     Some(given)
 }
@@ -131,7 +131,7 @@ fn autopilot(turn: &Turn, launch: &mut Launch) {
         let cap = turn.max_turns.map_or(default, u64::from);
         launch.pair("--max-autopilot-continues", cap.to_string());
     } else if turn.max_turns.is_some() {
-        launch.ignore("max-turns", "Copilot caps only the continuations of its autopilot");
+        launch.unsupported("max-turns", "Copilot caps only the continuations of its autopilot");
     }
 }
 
@@ -145,23 +145,23 @@ fn usage_file(features: Features, launch: &mut Launch) {
 /// What the protocol has no words for; model, effort, mode and session are set in it.
 fn protocol_wishes(turn: &Turn, features: Features, launch: &mut Launch) {
     if turn.mcp_servers.is_some() && !features.protocol_servers {
-        launch.ignore("mcp-servers", "over ACP, versions before 1.0.102 may start no MCP servers");
+        launch.unsupported("mcp-servers", "over ACP, versions before 1.0.102 may start no MCP servers");
     }
     if turn.max_turns.is_some() {
-        launch.ignore("max-turns", "it cannot be set over ACP");
+        launch.unsupported("max-turns", "it cannot be set over ACP");
     }
     if turn.autopilot && turn.approvals != Approvals::AllowAll {
-        launch.ignore("autopilot", "over ACP it would allow everything");
+        launch.unsupported("autopilot", "over ACP it would allow everything");
     }
     match turn.session {
-        SessionChoice::Fork(_) => launch.ignore("session", "Copilot cannot fork a session; a new one is started"),
+        SessionChoice::Fork(_) => launch.unsupported("session", "Copilot cannot fork a session; a new one is started"),
         SessionChoice::MostRecent => {
-            launch.ignore("session", "ACP resumes a session by its id only; a new one is started");
+            launch.unsupported("session", "ACP resumes a session by its id only; a new one is started");
         }
         SessionChoice::Fresh(_) | SessionChoice::Resume(_) => {}
     }
     if !turn.stream_text {
-        launch.ignore("stream-text", "ACP always streams");
+        launch.unsupported("stream-text", "ACP always streams");
     }
 }
 
@@ -178,7 +178,7 @@ fn mcp_servers(turn: &Turn, launch: &mut Launch) -> Result<(), Failure> {
     };
     // In a file, for it may hold secrets that a command line would show.
     let file = launch.file("mcp.json", config);
-    launch.pair("--additional-mcp-config", Word { text: "@".to_owned(), ..file });
+    launch.pair("--additional-mcp-config", Arg { text: "@".to_owned(), ..file });
     Ok(())
 }
 
@@ -200,20 +200,20 @@ fn switches(turn: &Turn, features: Features, launch: &mut Launch) {
         if features.credits_cap {
             launch.pair("--max-ai-credits", credits.to_string());
         } else {
-            launch.ignore("max-ai-credits", "this version has no cap on AI credits");
+            launch.unsupported("max-ai-credits", "this version has no cap on AI credits");
         }
     }
 }
 
 fn impossible(turn: &Turn, launch: &mut Launch) {
     if turn.max_cost_micros.is_some() {
-        launch.ignore("max-cost", "Copilot has no prices in dollars; see the option max-ai-credits");
+        launch.unsupported("max-cost", "Copilot has no prices in dollars; see the option max-ai-credits");
     }
     if turn.fallback_model.is_some() {
-        launch.ignore("fallback-model", "Copilot takes one model");
+        launch.unsupported("fallback-model", "Copilot takes one model");
     }
     if turn.output_schema.is_some() {
-        launch.ignore("output-schema", "Copilot cannot be held to a schema");
+        launch.unsupported("output-schema", "Copilot cannot be held to a schema");
     }
 }
 
@@ -246,7 +246,7 @@ mod tests {
     }
 
     fn ignored(launch: &Launch) -> Vec<&str> {
-        launch.ignored.iter().map(|wish| wish.name.as_str()).collect()
+        launch.unsupported.iter().map(|wish| wish.name.as_str()).collect()
     }
 
     #[test]
@@ -266,7 +266,7 @@ mod tests {
              --no-custom-instructions --disable-builtin-mcps"
         );
         assert_eq!(words(&built(None, |_| {})), words(&launch), "an unknown version gets what all have");
-        assert!(launch.ignored.is_empty() && launch.files.is_empty());
+        assert!(launch.unsupported.is_empty() && launch.files.is_empty());
     }
 
     /// A change to the turn, and what it must add to the command line.
@@ -306,7 +306,7 @@ mod tests {
         for (change, expected) in cases {
             let launch = built(Some("1.0.102"), change);
             assert!(words(&launch).contains(expected), "{expected} is not in {}", words(&launch));
-            assert!(launch.ignored.is_empty(), "{expected}: {:?}", launch.ignored);
+            assert!(launch.unsupported.is_empty(), "{expected}: {:?}", launch.unsupported);
             assert!(!words(&launch).contains("--verbose"));
         }
         let quiet = built(Some("1.0.102"), |turn| {
@@ -344,7 +344,7 @@ mod tests {
         let launch = built(Some("1.0.102"), |turn| turn.session = SessionChoice::Resume(ID.into()));
         let set: Vec<_> = launch.variables.iter().map(|(name, value)| (name.as_str(), value.text.as_str())).collect();
         assert_eq!(set, [("COPILOT_AUTO_UPDATE", "false"), ("COPILOT_DISABLE_RESUME_AUTO_CD", "1")]);
-        let needs = crate::info::describe().needs.variables;
+        let needs = crate::info::describe().access.variables;
         assert!(set.iter().all(|(name, _)| needs.iter().any(|need| need == name)), "they must be among the needs");
     }
 
@@ -365,7 +365,7 @@ mod tests {
     #[test]
     fn asking_needs_the_protocol() {
         let launch = built(Some("1.0.102"), |turn| turn.approvals = Approvals::Ask);
-        assert!(words(&launch).starts_with("--acp ") && launch.ends == Ending::WhenStdinCloses);
+        assert!(words(&launch).starts_with("--acp ") && launch.exit_behavior == ExitBehavior::WhenStdinCloses);
         assert!(!words(&launch).contains("--allow") && !words(&launch).contains("--session-id"));
         let launch = built(Some("1.0.102"), |turn| {
             turn.approvals = Approvals::Ask;

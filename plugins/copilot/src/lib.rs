@@ -28,8 +28,8 @@ use command::Transport;
 use features::Features;
 use usage::Counted;
 use wharf_adapter::{
-    Adapter, AdapterInfo, Binary, Effects, Event, Evidence, ExitStatus, Failure, Host, Json, Launch, Malformed,
-    ModelList, PromptDelivery, Reply, SessionChoice, Surroundings, Turn, UsageScope,
+    Adapter, AdapterInfo, Binary, Effects, Environment, Event, Evidence, ExitStatus, Failure, Host, Input, Json,
+    Launch, Malformed, ModelList, PromptDelivery, SessionChoice, Turn, UsageScope,
 };
 
 /// The adapter's state: one run.
@@ -48,8 +48,8 @@ impl Adapter for Copilot {
         info::describe()
     }
 
-    fn resolve_binary(&mut self, host: &dyn Host, around: &Surroundings) -> Result<Binary, Failure> {
-        binary::resolve(host, around)
+    fn resolve_binary(&mut self, host: &dyn Host, environment: &Environment) -> Result<Binary, Failure> {
+        binary::resolve(host, environment)
     }
 
     fn build_args(&mut self, turn: &Turn, binary: &Binary) -> Result<Launch, Failure> {
@@ -92,8 +92,8 @@ impl Adapter for Copilot {
         }
     }
 
-    fn respond(&mut self, reply: Reply, out: &mut Effects) {
-        self.acp.respond(reply, out);
+    fn handle(&mut self, input: Input, out: &mut Effects) {
+        self.acp.handle(input, out);
     }
 
     fn finish(&mut self, host: &dyn Host, _exit: ExitStatus, out: &mut Effects) {
@@ -130,7 +130,7 @@ impl Adapter for Copilot {
     }
 }
 
-/// The user's home: `finish` knows no surroundings.
+/// The user's home: `finish` knows no environment.
 fn home(host: &dyn Host) -> Option<String> {
     host.set_variable("HOME").or_else(|| host.set_variable("USERPROFILE"))
 }

@@ -2,7 +2,7 @@
 //!
 //! Tokens are looked at by their prefix only, and never told.
 
-use wharf_adapter::{Binary, Command, Host, Json, Level, Login};
+use wharf_adapter::{Binary, Command, Host, Json, LogLevel, Login};
 
 /// The variables that may hold a token, in the CLI's order (checked on the wire).
 const TOKENS: [&str; 3] = ["COPILOT_GITHUB_TOKEN", "GH_TOKEN", "GITHUB_TOKEN"];
@@ -50,12 +50,12 @@ pub(crate) fn check(host: &dyn Host, home: Option<&str>, binary: &mut Binary) ->
     for name in TOKENS {
         match host.set_variable(name).map(|token| kind(&token)) {
             Some(Kind::Classic) => binary.note(
-                Level::Error,
+                LogLevel::Error,
                 format!("{name} holds a classic token (ghp_), which Copilot does not accept"),
                 Some("use a fine-grained token with the permission `Copilot Requests`"),
             ),
             Some(Kind::Unknown) => binary.note(
-                Level::Warn,
+                LogLevel::Warn,
                 format!("{name} holds something that Copilot does not take for a token"),
                 Some("tokens begin with github_pat_, gho_, ghu_ or ghs_"),
             ),
@@ -79,7 +79,7 @@ fn provider(host: &dyn Host, binary: &mut Binary) -> Option<Login> {
     if host.set_variable("COPILOT_PROVIDER_BASE_URL").is_some() {
         if host.set_variable("COPILOT_MODEL").is_none() {
             let fix = "set COPILOT_MODEL, or name a model in every turn";
-            binary.note(Level::Info, "a provider of one's own has no default model", Some(fix));
+            binary.note(LogLevel::Info, "a provider of one's own has no default model", Some(fix));
         }
         return Some(Login::Present("COPILOT_PROVIDER_BASE_URL".to_owned()));
     }

@@ -3,7 +3,7 @@
 use crate::info::API;
 use crate::login;
 use wharf_adapter::json::Object;
-use wharf_adapter::{Host, Json, Model, ModelList, Problem, Request, Response};
+use wharf_adapter::{Host, HostError, Json, Model, ModelList, Request, Response};
 
 /// What the adapter asks, and of whom.
 struct Catalogue {
@@ -80,9 +80,9 @@ fn header(name: &str, value: &str) -> (String, String) {
 fn fetch(host: &dyn Host, url: &str, headers: &[(String, String)]) -> Result<Response, String> {
     let (method, url, headers) = ("GET".to_owned(), url.to_owned(), headers.to_vec());
     host.fetch(&Request { method, url, headers, body: vec![], timeout_ms: 15_000 }).map_err(|problem| match problem {
-        Problem::Denied(why) | Problem::NotFound(why) | Problem::Failed(why) => why,
-        Problem::TimedOut => "it did not answer in time".to_owned(),
-        Problem::TooLarge => "the answer is too large".to_owned(),
+        HostError::Denied(why) | HostError::NotFound(why) | HostError::Failed(why) => why,
+        HostError::TimedOut => "it did not answer in time".to_owned(),
+        HostError::TooLarge => "the answer is too large".to_owned(),
     })
 }
 
@@ -190,7 +190,7 @@ mod tests {
         assert_eq!((models[1].name.as_str(), models[1].extra.as_deref()), ("no-policy", None));
         let requests = host.requests.borrow();
         assert!(requests[0].headers.contains(&header("Authorization", "Bearer gho_t")));
-        let origins = crate::info::describe().needs.origins;
+        let origins = crate::info::describe().access.origins;
         for request in requests.iter() {
             assert!(origins.iter().any(|origin| request.url.starts_with(&format!("{origin}/"))), "{}", request.url);
         }

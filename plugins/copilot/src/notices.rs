@@ -1,6 +1,6 @@
 //! Events that are nothing but news for people.
 
-use wharf_adapter::{Effects, Json, Level};
+use wharf_adapter::{Effects, Json, LogLevel};
 
 /// An MCP server that cannot be used.
 pub(crate) fn mcp_status(data: Json<'_>, out: &mut Effects) {
@@ -14,12 +14,12 @@ pub(crate) fn mcp_status(data: Json<'_>, out: &mut Effects) {
         text.push_str(": ");
         text.push_str(&error);
     }
-    out.notice(Level::Warn, text);
+    out.notice(LogLevel::Warn, text);
 }
 
 /// Something that the policy of an enterprise forbade or capped.
 pub(crate) fn enforced(data: Json<'_>, out: &mut Effects) {
     if let Some(message) = data.get("message").filled().or_else(|| data.get("action").filled()) {
-        out.notice(Level::Warn, message);
+        out.notice(LogLevel::Warn, message);
     }
 }

@@ -13,7 +13,7 @@ use crate::usage::{self, Counted};
 use crate::verdict::{self, Verdict};
 use std::borrow::Cow;
 use wharf_adapter::{
-    ChangeKind, ContextUse, Effects, ErrorClass, Event, FileChange, Json, Level, Malformed, Outcome, RateLimit,
+    ChangeKind, ContextUsage, Effects, ErrorClass, Event, FileChange, Json, LogLevel, Malformed, Outcome, RateLimit,
     SessionInfo, Text, UsageScope,
 };
 
@@ -196,7 +196,7 @@ impl Stream {
             "session.usage_info" => {
                 let [used, window] = data.pick(["currentTokens", "tokenLimit"])?;
                 if let (None, Some(used), Some(window)) = (agent, used.u64(), window.u64()) {
-                    out.emit(Event::Context(ContextUse { used, window }));
+                    out.emit(Event::Context(ContextUsage { used, window }));
                 }
             }
             "session.usage_checkpoint" => {
@@ -229,7 +229,7 @@ impl Stream {
             }
             "system.notification" => {
                 if let Some(text) = data.get("content").filled() {
-                    out.notice(Level::Debug, text);
+                    out.notice(LogLevel::Debug, text);
                 }
             }
             // A sub-agent's own.
@@ -318,9 +318,9 @@ impl Stream {
         let failure = error.failure();
         if failure.class == ErrorClass::RateLimit {
             let scope = error.code.clone().unwrap_or_else(|| "requests".to_owned());
-            out.emit(Event::Limit(RateLimit { scope, resets_at: error.resets_at(), blocked: true }));
+            out.emit(Event::RateLimit(RateLimit { scope, resets_at: error.resets_at(), blocked: true }));
         }
-        out.notice(Level::Error, error.message.as_str());
+        out.notice(LogLevel::Error, error.message.as_str());
         // Failed hooks and calls that were made up for do not fail the run.
         if agent.is_none() && !matches!(error.kind.as_str(), "model_call" | "hook") {
             self.verdict.error = Some(error);
@@ -339,7 +339,7 @@ impl Stream {
             self.verdict.error =
                 Some(Complaint { kind: kind.to_owned(), message: message.clone(), time, ..Complaint::default() });
         }
-        out.notice(Level::Warn, message);
+        out.notice(LogLevel::Warn, message);
     }
 
     fn info(&mut self, data: Json<'_>, agent: Option<&str>, time: Option<u64>, out: &mut Effects) {
@@ -355,7 +355,7 @@ impl Stream {
                 added: None,
                 removed: None,
             })),
-            _ => out.notice(Level::Info, message),
+            _ => out.notice(LogLevel::Info, message),
         }
     }
 
@@ -376,7 +376,7 @@ impl Stream {
             id: known.cloned(),
             resumed: None,
             model: self.model.clone(),
-            runtime_version: self.wishes.version.clone(),
+            agent_version: self.wishes.version.clone(),
         }));
         self.told_model.clone_from(&self.model);
     }
@@ -391,7 +391,7 @@ impl Stream {
                 resumed: self.resumed(&id),
                 id: Some(id.clone()),
                 model: self.model.clone(),
-                runtime_version: self.wishes.version.clone(),
+                agent_version: self.wishes.version.clone(),
             }));
             self.session = Some(id);
         }
@@ -406,7 +406,7 @@ impl Stream {
             self.verdict.outcome(code)
         };
         let answer = self.verdict.answer().map(Text::Inline);
-        out.turn_end(outcome, answer);
+        out.turn_ended(outcome, answer);
         self.ended = true;
         Ok(())
     }
@@ -431,7 +431,7 @@ impl Stream {
             usage::premium_requests(count, self.scope(), out);
         }
         if let Some(outcome) = self.verdict.without_result() {
-            out.turn_end(outcome, self.verdict.answer().map(Text::Inline));
+            out.turn_ended(outcome, self.verdict.answer().map(Text::Inline));
             self.ended = true;
         }
     }

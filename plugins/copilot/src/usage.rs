@@ -6,10 +6,15 @@
 
 use crate::login;
 use wharf_adapter::json::unescape;
-use wharf_adapter::{Effects, Host, Json, Level, Usage, UsageScope};
+use wharf_adapter::{Effects, Host, Json, LogLevel, Usage, UsageScope};
 
 /// The name of the launch file that the CLI writes its accounting to.
 pub(crate) const FILE: &str = "usage.json";
+
+/// The CLI's input figure is the whole prompt, with cache reads and cache writes, from every provider. A provider that
+/// counts them apart (1,234 input, 1,000 read, 11 written) is reported by the CLI as 2,245 input. The figures of the
+/// protocol follow the same rule.
+pub(crate) const INPUT_INCLUDES_CACHED: bool = true;
 
 /// Which tokens of a run were counted.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -30,7 +35,7 @@ const ACCOUNTING: &str = "accounting";
 pub(crate) fn message(output: Json<'_>, model: Option<&str>, out: &mut Effects) -> bool {
     let Some(output) = output.u64() else { return false };
     let model = model.map(str::to_owned);
-    out.usage(Usage { model, output: Some(output), ..Usage::new(UsageScope::Delta, "message") });
+    out.usage(Usage { model, output: Some(output), ..Usage::new(UsageScope::Delta, "message", INPUT_INCLUDES_CACHED) });
     true
 }
 
@@ -39,13 +44,13 @@ pub(crate) fn result(usage: Json<'_>, scope: UsageScope, out: &mut Effects) {
     let units: Vec<_> = usage.get("premiumRequests").f64().map(premium).into_iter().collect();
     let api_millis = usage.get("totalApiDurationMs").f64().and_then(whole);
     if !units.is_empty() || api_millis.is_some() {
-        out.usage(Usage { units, api_millis, ..Usage::new(scope, "result") });
+        out.usage(Usage { units, api_millis, ..Usage::new(scope, "result", INPUT_INCLUDES_CACHED) });
     }
 }
 
 /// The premium requests of a run that ended before its `result` line.
 pub(crate) fn premium_requests(count: f64, scope: UsageScope, out: &mut Effects) {
-    out.usage(Usage { units: vec![premium(count)], ..Usage::new(scope, "result") });
+    out.usage(Usage { units: vec![premium(count)], ..Usage::new(scope, "result", INPUT_INCLUDES_CACHED) });
 }
 
 fn premium(count: f64) -> (String, f64) {
@@ -75,7 +80,7 @@ pub(crate) fn accounting(account: Json<'_>, scope: UsageScope, out: &mut Effects
             cache_read: read.u64(),
             cache_write: write.u64(),
             reasoning: reasoning.u64(),
-            ..Usage::new(scope, ACCOUNTING)
+            ..Usage::new(scope, ACCOUNTING, INPUT_INCLUDES_CACHED)
         });
         any = true;
     }
@@ -83,7 +88,7 @@ pub(crate) fn accounting(account: Json<'_>, scope: UsageScope, out: &mut Effects
     let credits = account.get("totalNanoAiu").f64().filter(|_| !account.get("aiCreditsStatus").is("unavailable"));
     if let Some(nano) = credits.filter(|nano| *nano > 0.0) {
         let units = vec![("ai-credits".to_owned(), nano / 1e9)];
-        out.usage(Usage { units, ..Usage::new(scope, ACCOUNTING) });
+        out.usage(Usage { units, ..Usage::new(scope, ACCOUNTING, INPUT_INCLUDES_CACHED) });
     }
     any
 }
@@ -130,13 +135,13 @@ pub(crate) fn added(host: &dyn Host, home: Option<&str>, journal: Journal<'_>, o
             cache_read: figure("cacheReadTokens"),
             cache_write: figure("cacheWriteTokens"),
             reasoning: figure("reasoningTokens"),
-            ..Usage::new(UsageScope::TurnTotal, ACCOUNTING)
+            ..Usage::new(UsageScope::TurnTotal, ACCOUNTING, INPUT_INCLUDES_CACHED)
         });
     }
     let more = |key: &str| Some((now.get(key).f64()? - before.get(key).f64()?).max(0.0));
     let units = more("totalPremiumRequests").map(premium).into_iter().collect();
     let api_millis = more("totalApiDurationMs").and_then(whole);
-    out.usage(Usage { units, api_millis, ..Usage::new(UsageScope::TurnTotal, "result") });
+    out.usage(Usage { units, api_millis, ..Usage::new(UsageScope::TurnTotal, "result", INPUT_INCLUDES_CACHED) });
 }
 
 fn read(host: &dyn Host, home: Option<&str>, session: &str) -> Option<String> {
@@ -146,7 +151,7 @@ fn read(host: &dyn Host, home: Option<&str>, session: &str) -> Option<String> {
         return None;
     }
     let Ok(content) = host.read_file(&format!("{folder}/session-state/{session}/events.jsonl")) else {
-        host.log(Level::Debug, "the session's journal cannot be read, so its token counts are not known");
+        host.log(LogLevel::Debug, "the session's journal cannot be read, so its token counts are not known");
         return None;
     };
     Some(String::from_utf8_lossy(&content).into_owned())

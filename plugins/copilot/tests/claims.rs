@@ -4,14 +4,14 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use wharf_adapter::testing::{FakeHost, binary, events, inline, play, surroundings, turn};
-use wharf_adapter::{Adapter, Capabilities, Effect, Event, Level, ModelList, Origin, Outcome, ToolStatus};
+use wharf_adapter::testing::{FakeHost, binary, environment, events, inline, play, turn};
+use wharf_adapter::{Adapter, Capabilities, Effect, Event, LogLevel, ModelList, Outcome, Stream, ToolStatus};
 use wharf_adapter_copilot::Copilot;
 
 fn run(lines: &[String]) -> Vec<Effect> {
     let mut adapter = Copilot::default();
     adapter.build_args(&turn::<Copilot>("prompt"), &binary("1.0.102")).expect("a command line");
-    play(&mut adapter, Origin::Stdout, &(lines.join("\n") + "\n"), 1)
+    play(&mut adapter, Stream::Stdout, &(lines.join("\n") + "\n"), 1)
 }
 
 fn event(kind: &str, data: &str) -> String {
@@ -24,7 +24,7 @@ fn result(code: i32, usage: &str) -> String {
 
 fn outcome(effects: &[Effect]) -> Option<Outcome> {
     let mut ends = events(effects).into_iter().filter_map(|event| match event {
-        Event::TurnEnd(end) => Some(end.outcome.clone()),
+        Event::TurnEnded(end) => Some(end.outcome.clone()),
         _ => None,
     });
     ends.next_back()
@@ -135,9 +135,9 @@ fn warnings_remarks_and_broken_servers_are_noticed() {
         })
         .collect();
     let expected = [
-        (Level::Warn, "blocked"),
-        (Level::Info, "Disabled tools: bash"),
-        (Level::Warn, "MCP server bad: error: no such file"),
+        (LogLevel::Warn, "blocked"),
+        (LogLevel::Info, "Disabled tools: bash"),
+        (LogLevel::Warn, "MCP server bad: error: no such file"),
     ];
     assert_eq!(notices, expected);
     assert_eq!(outcome(&effects), Some(Outcome::Completed));
@@ -148,7 +148,7 @@ fn what_an_enterprise_forbids_is_noticed() {
     let data = r#"{"action":"bypass_permissions_blocked","setting":"x","failClosed":false,"message":"not here"}"#;
     let effects = run(&[event("session.managed_settings_enforced", data)]);
     let [Event::Notice(notice)] = events(&effects)[..] else { panic!("{effects:?}") };
-    assert_eq!((notice.level, notice.text.as_str()), (Level::Warn, "not here"));
+    assert_eq!((notice.level, notice.text.as_str()), (LogLevel::Warn, "not here"));
 }
 
 /// The warnings that make the CLI exit with 1.
@@ -229,7 +229,7 @@ fn what_both_versions_can_is_among_the_capabilities() {
     for version in ["1.0.35", "1.0.102"] {
         let prints = format!("GitHub Copilot CLI {version}.");
         let host = FakeHost::default().program("copilot", "/c").output("/c --version", 0, &prints);
-        let found = Copilot::default().resolve_binary(&host, &surroundings()).expect("a program");
+        let found = Copilot::default().resolve_binary(&host, &environment()).expect("a program");
         assert!(found.capabilities.contains(claimed), "{version}");
     }
 }

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use wharf_adapter::testing::{FakeHost, binary, events, inline, play, turn};
-use wharf_adapter::{Adapter, Effect, Effects, Event, Evidence, ExitStatus, Failure, Origin, Outcome, SessionChoice};
+use wharf_adapter::{Adapter, Effect, Effects, Event, Evidence, ExitStatus, Failure, Outcome, SessionChoice, Stream};
 use wharf_adapter_copilot::Copilot;
 
 fn scenarios() -> Vec<PathBuf> {
@@ -39,8 +39,8 @@ fn replay(scenario: &Path, with_version: bool, lines_a_chunk: usize) -> (Vec<Eff
     adapter.build_args(&wish, &program).expect("a command line");
     adapter.build_prompt(&wish, &program).expect("a prompt");
     let (stdout, stderr) = (read(scenario, "stdout.jsonl"), read(scenario, "stderr.txt"));
-    let mut effects = play(&mut adapter, Origin::Stdout, &stdout, lines_a_chunk);
-    effects.extend(play(&mut adapter, Origin::Stderr, &stderr, lines_a_chunk));
+    let mut effects = play(&mut adapter, Stream::Stdout, &stdout, lines_a_chunk);
+    effects.extend(play(&mut adapter, Stream::Stderr, &stderr, lines_a_chunk));
     let code: i32 = read(scenario, "exit").trim().parse().expect("a number");
     let exit = if code < 0 {
         ExitStatus { code: None, signal: Some(-code) }
@@ -120,7 +120,7 @@ fn report(effects: &[Effect], failure: Option<Failure>) -> Value {
                     totals.insert((usage.source.clone(), usage.model.clone()), total);
                 }
             }
-            Event::TurnEnd(end) => {
+            Event::TurnEnded(end) => {
                 answer = end.answer.as_ref().map(|text| inline(text).to_owned());
                 outcome = Some(end.outcome.clone());
             }
@@ -219,7 +219,7 @@ fn nothing_that_an_agent_prints_makes_it_panic() {
         for (number, line) in stdout.lines().take(80).enumerate() {
             for cut in [line.len() / 3, line.len() / 2, line.len() - line.len().min(1 + number)] {
                 let cut = (0..=cut).rev().find(|at| line.is_char_boundary(*at)).expect("the beginning is one");
-                play(&mut adapter, Origin::Stdout, &format!("{}\n{}\n", &line[..cut], &line[cut..]), 2);
+                play(&mut adapter, Stream::Stdout, &format!("{}\n{}\n", &line[..cut], &line[cut..]), 2);
             }
             // The right types with the wrong contents, and the other way round.
             for (from, to) in [
@@ -228,7 +228,7 @@ fn nothing_that_an_agent_prints_makes_it_panic() {
                 ("\":\"", "\":7,\"x\":\""),
                 ("\"id\"", "\"jsonrpc\""),
             ] {
-                play(&mut adapter, Origin::Stdout, &line.replace(from, to), 1);
+                play(&mut adapter, Stream::Stdout, &line.replace(from, to), 1);
             }
         }
         adapter.finish(&FakeHost::default(), ExitStatus { code: None, signal: Some(9) }, &mut Effects::default());

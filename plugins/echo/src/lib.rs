@@ -6,10 +6,10 @@
 
 use wharf_adapter::json::{self, Object};
 use wharf_adapter::{
-    Adapter, AdapterInfo, Approvals, Ask, AskKind, Binary, Capabilities, Choice, ChoiceKind, Effects, Ending,
-    ErrorClass, Event, Failure, Host, Json, Launch, Login, Malformed, Model, ModelList, OptionKind, PromptDelivery,
-    Reply, SessionChoice, SessionInfo, Support, Surroundings, ToolCall, ToolStatus, Turn, Usage, UsageScope, Version,
-    locate, probe_version,
+    Adapter, AdapterInfo, Approvals, Ask, AskKind, Binary, Capabilities, Choice, ChoiceKind, Effects, Environment,
+    ErrorClass, Event, ExitBehavior, Failure, Host, Input, Json, Launch, Login, Malformed, Model, ModelList,
+    OptionKind, PromptDelivery, SessionChoice, SessionInfo, Support, ToolCall, ToolStatus, Turn, Usage, UsageScope,
+    Version, locate, probe_version,
 };
 
 /// What is remembered between two lines: nothing but the turn's own wish.
@@ -42,8 +42,8 @@ impl Adapter for Echo {
         }
     }
 
-    fn resolve_binary(&mut self, host: &dyn Host, around: &Surroundings) -> Result<Binary, Failure> {
-        let mut binary = Binary::at(locate(host, around, &["wharf-echo-agent"], "it comes with wharf")?);
+    fn resolve_binary(&mut self, host: &dyn Host, environment: &Environment) -> Result<Binary, Failure> {
+        let mut binary = Binary::at(locate(host, environment, &["wharf-echo-agent"], "it comes with wharf")?);
         // The agent is a hidden command of `wharf` itself unless it stands alone.
         let file_name = binary.program.rsplit(['/', '\\']).next().unwrap_or_default();
         if !file_name.contains("agent") {
@@ -81,7 +81,7 @@ impl Adapter for Echo {
             }
             SessionChoice::Fresh(None) => {}
             SessionChoice::Fork(_) | SessionChoice::MostRecent => {
-                launch.ignore("session", "the echo agent can only start or resume a session by its id");
+                launch.unsupported("session", "the echo agent can only start or resume a session by its id");
             }
         }
         if let Some(model) = &turn.model {
@@ -101,10 +101,10 @@ impl Adapter for Echo {
         }
         if is_duplex(turn) {
             launch.arg("--duplex");
-            launch.ends = Ending::WhenStdinCloses;
+            launch.exit_behavior = ExitBehavior::WhenStdinCloses;
         }
         if turn.effort.is_some() {
-            launch.ignore("effort", "the echo agent does not think");
+            launch.unsupported("effort", "the echo agent does not think");
         }
         Ok(launch)
     }
@@ -132,7 +132,7 @@ impl Adapter for Echo {
                     resumed: self.wanted_session.as_ref().map(|wanted| *wanted == session),
                     id: Some(session),
                     model: model.string(),
-                    runtime_version: version.string(),
+                    agent_version: version.string(),
                 }));
             }
             "delta" => out.text_delta(&id, parent.as_deref(), text.text_or_empty()),
@@ -156,7 +156,7 @@ impl Adapter for Echo {
                 out.usage(Usage {
                     input: input.u64(),
                     output: output.u64(),
-                    ..Usage::new(UsageScope::TurnTotal, "usage")
+                    ..Usage::new(UsageScope::TurnTotal, "usage", true)
                 });
             }
             "ask" => match self.decided {
@@ -172,9 +172,9 @@ impl Adapter for Echo {
         Ok(())
     }
 
-    fn respond(&mut self, reply: Reply, out: &mut Effects) {
-        match reply {
-            Reply::Answer(answer) => {
+    fn handle(&mut self, input: Input, out: &mut Effects) {
+        match input {
+            Input::Answer(answer) => {
                 let allowed = answer.choice.as_deref() == Some("allow");
                 let line = Object::new().str("type", "answer").str("ask", &answer.ask).bool("allow", allowed);
                 let line = line.maybe_str("text", answer.text.as_deref());
@@ -183,10 +183,10 @@ impl Adapter for Echo {
                     None => line.finish(),
                 });
             }
-            Reply::Message(text) => out.write_line(Object::new().str("type", "message").str("text", &text).finish()),
-            Reply::Cancel => out.write_line(Object::new().str("type", "cancel").finish()),
-            Reply::NextTurn(turn) if self.duplex => out.write_line(prompt(&turn)),
-            Reply::Start | Reply::Oversized(_) | Reply::NextTurn(_) | Reply::Timer(_) => {}
+            Input::Message(text) => out.write_line(Object::new().str("type", "message").str("text", &text).finish()),
+            Input::Cancel => out.write_line(Object::new().str("type", "cancel").finish()),
+            Input::NextTurn(turn) if self.duplex => out.write_line(prompt(&turn)),
+            Input::Start | Input::Oversized(_) | Input::NextTurn(_) | Input::Timer(_) => {}
         }
     }
 

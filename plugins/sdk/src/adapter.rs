@@ -3,21 +3,21 @@
 use crate::json::find_newline;
 use crate::tape::{Tape, skip_spaces};
 use crate::{
-    AdapterInfo, Binary, Chunk, Effects, Evidence, ExitStatus, Failure, Frames, Host, Json, Launch, Malformed,
-    ModelList, Origin, PromptDelivery, Reply, Surroundings, Turn, guess_failure,
+    AdapterInfo, Binary, Chunk, Effects, Environment, Evidence, ExitStatus, Failure, Frames, Host, Input, Json, Launch,
+    Malformed, ModelList, PromptDelivery, Stream, Turn, failure_from_stderr,
 };
 
 /// One coding-agent CLI, as the host sees it.
 ///
 /// One value serves one run: made by `Default`, it lives through `resolve_binary`, `build_args`, `build_prompt`, the
-/// chunks and replies, and `finish`. Everything but `resolve_binary`, `finish` and `list_models` is a pure function of
+/// chunks and inputs, and `finish`. Everything but `resolve_binary`, `finish` and `list_models` is a pure function of
 /// what it was given so far: recordings are replayed through it, and must give the same effects again.
 pub trait Adapter: Default + 'static {
     /// Who the adapter is and what it may ever ask for. Runs with nothing granted.
     fn describe() -> AdapterInfo;
 
     /// Find the program, its version and what that version can do.
-    fn resolve_binary(&mut self, host: &dyn Host, around: &Surroundings) -> Result<Binary, Failure>;
+    fn resolve_binary(&mut self, host: &dyn Host, environment: &Environment) -> Result<Binary, Failure>;
 
     /// The command line of this turn. What cannot be honoured goes into `ignored`.
     fn build_args(&mut self, turn: &Turn, binary: &Binary) -> Result<Launch, Failure>;
@@ -45,7 +45,7 @@ pub trait Adapter: Default + 'static {
         out.reserve((text.len() / 1024).min(1024));
         let mut start = 0;
         while start < text.len() {
-            if chunk.origin == Origin::Stderr {
+            if chunk.stream == Stream::Stderr {
                 let end = find_newline(text, start);
                 self.stderr_line(text[start..end].trim_ascii_end(), out);
                 start = end + 1;
@@ -74,7 +74,7 @@ pub trait Adapter: Default + 'static {
     }
 
     /// The host has something to say: the start, an answer, a message, a timer, a cancellation.
-    fn respond(&mut self, _reply: Reply, _out: &mut Effects) {}
+    fn handle(&mut self, _input: Input, _out: &mut Effects) {}
 
     /// The process is gone. The last chance to emit, and to look up what the stream did not say.
     fn finish(&mut self, _host: &dyn Host, _exit: ExitStatus, _out: &mut Effects) {}
@@ -82,7 +82,7 @@ pub trait Adapter: Default + 'static {
     /// Nothing in the stream said how the turn went: say it from the exit status and the tails. Never from what the
     /// model said.
     fn parse_error(&mut self, evidence: &Evidence) -> Option<Failure> {
-        guess_failure(&evidence.stderr_tail)
+        failure_from_stderr(&evidence.stderr_tail)
     }
 
     /// The models on offer.

@@ -1,8 +1,8 @@
 //! Short ways to make the interface's records.
 
 use crate::{
-    AdapterInfo, Binary, Capabilities, Ending, ErrorClass, Failure, Framing, IgnoredWish, Launch, LaunchFile, Level,
-    Login, Needs, Note, OptionKind, OptionSpec, Retry, Support, Turn, Usage, UsageScope, Word,
+    Access, AdapterInfo, Arg, Binary, Capabilities, ErrorClass, ExitBehavior, Failure, Framing, Launch, LaunchFile,
+    LogLevel, Login, Note, OptionKind, OptionSpec, Retry, Support, Turn, UnsupportedSetting, Usage, UsageScope,
 };
 use crate::{Json, json};
 
@@ -15,36 +15,36 @@ impl AdapterInfo {
             version: version.to_owned(),
             tested_with: String::new(),
             install_hint: String::new(),
-            needs: Needs { programs: vec![], origins: vec![], variables: vec![], files: vec![] },
+            access: Access { programs: vec![], origins: vec![], variables: vec![], files: vec![] },
             options: vec![],
         }
     }
 
-    /// Needs a program.
+    /// Access a program.
     #[must_use]
     pub fn program(mut self, program: &str) -> AdapterInfo {
-        self.needs.programs.push(program.to_owned());
+        self.access.programs.push(program.to_owned());
         self
     }
 
-    /// Needs these variables.
+    /// Access these variables.
     #[must_use]
     pub fn variables(mut self, names: &[&str]) -> AdapterInfo {
-        self.needs.variables.extend(names.iter().map(|name| (*name).to_owned()));
+        self.access.variables.extend(names.iter().map(|name| (*name).to_owned()));
         self
     }
 
-    /// Needs an origin.
+    /// Access an origin.
     #[must_use]
     pub fn origin(mut self, origin: &str) -> AdapterInfo {
-        self.needs.origins.push(origin.to_owned());
+        self.access.origins.push(origin.to_owned());
         self
     }
 
-    /// Needs files.
+    /// Access files.
     #[must_use]
     pub fn file(mut self, pattern: &str) -> AdapterInfo {
-        self.needs.files.push(pattern.to_owned());
+        self.access.files.push(pattern.to_owned());
         self
     }
 
@@ -90,61 +90,61 @@ impl Binary {
     }
 
     /// Tell the user something before the first turn.
-    pub fn note(&mut self, level: Level, text: impl Into<String>, fix: Option<&str>) {
+    pub fn note(&mut self, level: LogLevel, text: impl Into<String>, fix: Option<&str>) {
         self.notes.push(Note { level, text: text.into(), fix: fix.map(str::to_owned) });
     }
 }
 
 impl Launch {
     /// A runtime that prints lines and ends by itself.
-    pub fn lines<W: Into<Word>>(args: impl IntoIterator<Item = W>) -> Launch {
+    pub fn lines<W: Into<Arg>>(args: impl IntoIterator<Item = W>) -> Launch {
         Launch {
             args: args.into_iter().map(Into::into).collect(),
             variables: vec![],
             files: vec![],
             framing: Framing::Lines,
-            ends: Ending::ByItself,
-            ignored: vec![],
+            exit_behavior: ExitBehavior::ByItself,
+            unsupported: vec![],
         }
     }
 
     /// One more argument.
-    pub fn arg(&mut self, word: impl Into<Word>) {
+    pub fn arg(&mut self, word: impl Into<Arg>) {
         self.args.push(word.into());
     }
 
     /// A flag and its value, as two arguments.
-    pub fn pair(&mut self, flag: &str, value: impl Into<Word>) {
+    pub fn pair(&mut self, flag: &str, value: impl Into<Arg>) {
         self.arg(flag);
         self.arg(value);
     }
 
     /// A variable of the agent's environment.
-    pub fn set(&mut self, name: &str, value: impl Into<Word>) {
+    pub fn set(&mut self, name: &str, value: impl Into<Arg>) {
         self.variables.push((name.to_owned(), value.into()));
     }
 
     /// A file for the agent, and the word that is its path.
-    pub fn file(&mut self, name: &str, content: impl Into<Vec<u8>>) -> Word {
+    pub fn file(&mut self, name: &str, content: impl Into<Vec<u8>>) -> Arg {
         self.files.push(LaunchFile { name: name.to_owned(), content: content.into() });
-        Word { text: String::new(), file: Some(name.to_owned()) }
+        Arg { text: String::new(), file: Some(name.to_owned()) }
     }
 
     /// A wish that this runtime cannot honour.
-    pub fn ignore(&mut self, name: &str, why: &str) {
-        self.ignored.push(IgnoredWish { name: name.to_owned(), why: why.to_owned() });
+    pub fn unsupported(&mut self, name: &str, reason: &str) {
+        self.unsupported.push(UnsupportedSetting { name: name.to_owned(), reason: reason.to_owned() });
     }
 }
 
-impl From<&str> for Word {
-    fn from(text: &str) -> Word {
-        Word { text: text.to_owned(), file: None }
+impl From<&str> for Arg {
+    fn from(text: &str) -> Arg {
+        Arg { text: text.to_owned(), file: None }
     }
 }
 
-impl From<String> for Word {
-    fn from(text: String) -> Word {
-        Word { text, file: None }
+impl From<String> for Arg {
+    fn from(text: String) -> Arg {
+        Arg { text, file: None }
     }
 }
 
@@ -200,12 +200,13 @@ fn usual_retry(class: ErrorClass) -> Retry {
 
 impl Usage {
     /// Figures of which none is known yet.
-    pub fn new(scope: UsageScope, source: &str) -> Usage {
+    pub fn new(scope: UsageScope, source: &str, input_includes_cached: bool) -> Usage {
         Usage {
             scope,
             source: source.to_owned(),
             model: None,
             input: None,
+            input_includes_cached,
             output: None,
             cache_read: None,
             cache_write: None,

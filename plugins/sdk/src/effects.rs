@@ -1,7 +1,7 @@
 //! Where an adapter puts what shall happen.
 
 use crate::{
-    Effect, Event, Failure, Level, Notice, Outcome, Text, TextPart, Timer, ToolCall, ToolStatus, TurnEnd, Usage,
+    Effect, Event, Failure, LogLevel, Notice, Outcome, Text, TextPart, Timer, ToolCall, ToolStatus, TurnEnd, Usage,
 };
 
 /// The longest beginning of a malformed frame that is passed on.
@@ -62,7 +62,7 @@ impl Effects {
         self.0.push(Effect::CloseStdin);
     }
 
-    /// Ask for a `Reply::Timer` after so many milliseconds.
+    /// Ask for a `Input::Timer` after so many milliseconds.
     pub fn set_timer(&mut self, number: u32, milliseconds: u32) {
         self.0.push(Effect::SetTimer(Timer { number, milliseconds }));
     }
@@ -103,23 +103,23 @@ impl Effects {
     }
 
     /// Something a person may want to read.
-    pub fn notice(&mut self, level: Level, text: impl Into<String>) {
+    pub fn notice(&mut self, level: LogLevel, text: impl Into<String>) {
         self.emit(Event::Notice(Notice { level, text: text.into() }));
     }
 
     /// The runtime says that the turn is over.
-    pub fn turn_end(&mut self, outcome: Outcome, answer: Option<Text>) {
-        self.emit(Event::TurnEnd(TurnEnd { outcome, answer, structured_output: None }));
+    pub fn turn_ended(&mut self, outcome: Outcome, answer: Option<Text>) {
+        self.emit(Event::TurnEnded(TurnEnd { outcome, answer, structured_output: None }));
     }
 
     /// The runtime says that the turn succeeded.
     pub fn completed(&mut self, answer: Option<Text>) {
-        self.turn_end(Outcome::Completed, answer);
+        self.turn_ended(Outcome::Completed, answer);
     }
 
     /// The runtime says that the turn failed.
     pub fn failed(&mut self, failure: Failure) {
-        self.turn_end(Outcome::Failed(failure), None);
+        self.turn_ended(Outcome::Failed(failure), None);
     }
 
     /// A native type that the adapter does not know.

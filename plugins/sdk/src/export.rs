@@ -3,8 +3,8 @@
 use crate::bindings::exports::wharf::runtime::runtime_adapter::Guest;
 use crate::host::Imported;
 use crate::{
-    Adapter, AdapterInfo, Binary, Chunk, Effect, Effects, Evidence, ExitStatus, Failure, Launch, ModelList,
-    PromptDelivery, Reply, Surroundings, Turn,
+    Adapter, AdapterInfo, Binary, Chunk, Effect, Effects, Environment, Evidence, ExitStatus, Failure, Input, Launch,
+    ModelList, PromptDelivery, Turn,
 };
 use std::cell::RefCell;
 use std::marker::PhantomData;
@@ -61,8 +61,8 @@ impl<A: InSlot> Guest for Exported<A> {
     fn describe() -> AdapterInfo {
         A::describe()
     }
-    fn resolve_binary(around: Surroundings) -> Result<Binary, Failure> {
-        A::with(|adapter| adapter.resolve_binary(&Imported, &around))
+    fn resolve_binary(environment: Environment) -> Result<Binary, Failure> {
+        A::with(|adapter| adapter.resolve_binary(&Imported, &environment))
     }
     fn build_args(turn: Turn, binary: Binary) -> Result<Launch, Failure> {
         A::with(|adapter| adapter.build_args(&turn, &binary))
@@ -73,8 +73,8 @@ impl<A: InSlot> Guest for Exported<A> {
     fn parse_chunk(chunk: Chunk) -> Vec<Effect> {
         effects::<A>(|adapter, out| adapter.parse_chunk(&chunk, out))
     }
-    fn respond(reply: Reply) -> Vec<Effect> {
-        effects::<A>(|adapter, out| adapter.respond(reply, out))
+    fn handle(input: Input) -> Vec<Effect> {
+        effects::<A>(|adapter, out| adapter.handle(input, out))
     }
     fn finish(exit: ExitStatus) -> Vec<Effect> {
         effects::<A>(|adapter, out| adapter.finish(&Imported, exit, out))

@@ -7,7 +7,7 @@
 //! Implement [`Adapter`], name it in [`export!`], build for `wasm32-wasip2`:
 //!
 //! ```
-//! use wharf_adapter::{Adapter, AdapterInfo, Binary, Effects, Failure, Host, Json, Launch, Malformed, Surroundings, Turn};
+//! use wharf_adapter::{Adapter, AdapterInfo, Binary, Effects, Failure, Host, Json, Launch, Malformed, Environment, Turn};
 //!
 //! #[derive(Default)]
 //! struct Parrot;
@@ -16,8 +16,8 @@
 //!     fn describe() -> AdapterInfo {
 //!         AdapterInfo::new("parrot", "Parrot", "0.1.0").program("parrot")
 //!     }
-//!     fn resolve_binary(&mut self, host: &dyn Host, around: &Surroundings) -> Result<Binary, Failure> {
-//!         Ok(Binary::at(wharf_adapter::locate(host, around, &["parrot"], "npm install -g parrot")?))
+//!     fn resolve_binary(&mut self, host: &dyn Host, environment: &Environment) -> Result<Binary, Failure> {
+//!         Ok(Binary::at(wharf_adapter::locate(host, environment, &["parrot"], "npm install -g parrot")?))
 //!     }
 //!     fn build_args(&mut self, _turn: &Turn, _binary: &Binary) -> Result<Launch, Failure> {
 //!         Ok(Launch::lines(["--json"]))
@@ -46,13 +46,13 @@ mod build;
 mod effects;
 mod effort;
 mod export;
-mod guess;
 mod host;
 pub mod json;
 mod locate;
 #[cfg(any(target_family = "wasm", test))]
 mod memory;
 mod scan;
+mod stderr;
 mod tape;
 pub mod testing;
 mod version;
@@ -84,23 +84,24 @@ pub mod bindings {
 pub use wit_bindgen::rt as wit_bindgen_rt;
 
 pub use adapter::Adapter;
-pub use bindings::wharf::runtime::host::{Command, FoundProgram, Output, Problem, Request, Response};
+pub use bindings::wharf::runtime::host::{Command, FoundProgram, HostError, Output, Request, Response};
 pub use bindings::wharf::runtime::types::{
-    AdapterInfo, Answer, Approvals, Ask, AskKind, Binary, Capabilities, ChangeKind, Choice, ChoiceKind, Chunk,
-    ContextUse, Effect, Ending, ErrorClass, Event, Evidence, ExitStatus, Failure, FileChange, Frames, Framing,
-    IgnoredWish, Launch, LaunchFile, Level, Login, Model, ModelList, Needs, Note, Notice, OptionKind, OptionSpec,
-    Origin, Outcome, Oversized, PromptDelivery, RateLimit, Reply, Retry, SessionChoice, SessionInfo, Span, Support,
-    Surroundings, Text, TextPart, Timer, ToolCall, ToolRules, ToolStatus, Turn, TurnEnd, Usage, UsageScope, Word,
+    Access, AdapterInfo, Answer, Approvals, Arg, Ask, AskKind, Binary, Capabilities, ChangeKind, Choice, ChoiceKind,
+    Chunk, ContextUsage, Effect, Environment, ErrorClass, Event, Evidence, ExitBehavior, ExitStatus, Failure,
+    FileChange, Frames, Framing, Input, Launch, LaunchFile, LogLevel, Login, Model, ModelList, Note, Notice,
+    OptionKind, OptionSpec, Outcome, Oversized, PromptDelivery, RateLimit, Retry, SessionChoice, SessionInfo, Span,
+    Stream, Support, Text, TextPart, Timer, ToolCall, ToolRules, ToolStatus, Turn, TurnEnd, UnsupportedSetting, Usage,
+    UsageScope,
 };
 pub use effects::Effects;
 pub use effort::{Effort, nearest_effort};
 #[doc(hidden)]
 pub use export::{Exported, InSlot, Slot};
-pub use guess::guess_failure;
 pub use host::Host;
 pub use json::{Json, Malformed};
 pub use locate::{locate, probe_version};
 #[cfg(any(target_family = "wasm", test))]
 #[doc(hidden)]
 pub use memory::Memory;
+pub use stderr::failure_from_stderr;
 pub use version::Version;

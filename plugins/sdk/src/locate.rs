@@ -1,10 +1,15 @@
 //! Finding the runtime's program and its version, as most adapters do it.
 
-use crate::{Command, ErrorClass, Failure, Host, Problem, Retry, Surroundings, Version};
+use crate::{Command, Environment, ErrorClass, Failure, Host, HostError, Retry, Version};
 
 /// The program that the user named, else the first of the candidates (names or absolute paths) that is there.
-pub fn locate(host: &dyn Host, around: &Surroundings, candidates: &[&str], install: &str) -> Result<String, Failure> {
-    if let Some(named) = &around.program {
+pub fn locate(
+    host: &dyn Host,
+    environment: &Environment,
+    candidates: &[&str],
+    install: &str,
+) -> Result<String, Failure> {
+    if let Some(named) = &environment.program {
         return host.find_program(named).map(|found| found.path).map_err(|problem| {
             let message = format!("the program that was named, {named}, cannot be used: {}", problem_text(&problem));
             Failure::new(ErrorClass::NotFound, message)
@@ -27,21 +32,21 @@ pub fn probe_version(
     program: &str,
     args: &[&str],
     timeout_ms: u32,
-) -> Result<Option<Version>, Problem> {
+) -> Result<Option<Version>, HostError> {
     let args = args.iter().map(|arg| (*arg).to_owned()).collect();
     let output = host.run(&Command { program: program.to_owned(), args, stdin: vec![], timeout_ms })?;
     if output.timed_out {
-        return Err(Problem::TimedOut);
+        return Err(HostError::TimedOut);
     }
     Ok(Version::find(&String::from_utf8_lossy(&output.stdout)))
 }
 
-fn problem_text(problem: &Problem) -> String {
+fn problem_text(problem: &HostError) -> String {
     match problem {
-        Problem::Denied(why) => format!("denied: {why}"),
-        Problem::NotFound(_) => "not found".to_owned(),
-        Problem::TimedOut => "timed out".to_owned(),
-        Problem::TooLarge => "too large".to_owned(),
-        Problem::Failed(why) => why.clone(),
+        HostError::Denied(why) => format!("denied: {why}"),
+        HostError::NotFound(_) => "not found".to_owned(),
+        HostError::TimedOut => "timed out".to_owned(),
+        HostError::TooLarge => "too large".to_owned(),
+        HostError::Failed(why) => why.clone(),
     }
 }

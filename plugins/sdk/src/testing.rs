@@ -1,8 +1,8 @@
 //! Testing an adapter natively: a host of one's own, and a player for transcripts.
 
 use crate::{
-    Adapter, Approvals, Binary, Chunk, Command, Effect, Effects, Event, ExitStatus, FoundProgram, Frames, Host, Level,
-    Origin, Output, Problem, Request, Response, SessionChoice, Surroundings, Text, ToolRules, Turn, json,
+    Adapter, Approvals, Binary, Chunk, Command, Effect, Effects, Environment, Event, ExitStatus, FoundProgram, Frames,
+    Host, HostError, LogLevel, Output, Request, Response, SessionChoice, Stream, Text, ToolRules, Turn, json,
 };
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -67,40 +67,40 @@ impl FakeHost {
 }
 
 impl Host for FakeHost {
-    fn find_program(&self, name: &str) -> Result<FoundProgram, Problem> {
-        let (path, real_path) = self.programs.get(name).cloned().ok_or(Problem::NotFound(name.to_owned()))?;
+    fn find_program(&self, name: &str) -> Result<FoundProgram, HostError> {
+        let (path, real_path) = self.programs.get(name).cloned().ok_or(HostError::NotFound(name.to_owned()))?;
         Ok(FoundProgram { path, real_path })
     }
-    fn run(&self, command: &Command) -> Result<Output, Problem> {
+    fn run(&self, command: &Command) -> Result<Output, HostError> {
         let mut line = command.program.clone();
         command.args.iter().for_each(|arg| {
             line.push(' ');
             line.push_str(arg);
         });
-        self.outputs.get(&line).cloned().ok_or(Problem::Failed(format!("nothing given for `{line}`")))
+        self.outputs.get(&line).cloned().ok_or(HostError::Failed(format!("nothing given for `{line}`")))
     }
-    fn fetch(&self, request: &Request) -> Result<Response, Problem> {
+    fn fetch(&self, request: &Request) -> Result<Response, HostError> {
         self.requests.borrow_mut().push(request.clone());
         let key = format!("{} {}", request.method, request.url);
-        self.responses.get(&key).cloned().ok_or(Problem::Failed(format!("nothing given for `{key}`")))
+        self.responses.get(&key).cloned().ok_or(HostError::Failed(format!("nothing given for `{key}`")))
     }
-    fn read_file(&self, path: &str) -> Result<Vec<u8>, Problem> {
-        self.files.get(path).cloned().ok_or(Problem::NotFound(path.to_owned()))
+    fn read_file(&self, path: &str) -> Result<Vec<u8>, HostError> {
+        self.files.get(path).cloned().ok_or(HostError::NotFound(path.to_owned()))
     }
-    fn read_launch_file(&self, name: &str) -> Result<Vec<u8>, Problem> {
-        self.launch_files.get(name).cloned().ok_or(Problem::NotFound(name.to_owned()))
+    fn read_launch_file(&self, name: &str) -> Result<Vec<u8>, HostError> {
+        self.launch_files.get(name).cloned().ok_or(HostError::NotFound(name.to_owned()))
     }
-    fn variable(&self, name: &str) -> Result<Option<String>, Problem> {
+    fn variable(&self, name: &str) -> Result<Option<String>, HostError> {
         Ok(self.variables.get(name).cloned().filter(|value| !value.is_empty()))
     }
-    fn log(&self, _level: Level, message: &str) {
+    fn log(&self, _level: LogLevel, message: &str) {
         self.log.borrow_mut().push(message.to_owned());
     }
 }
 
 /// Where a Linux user with a home finds themselves.
-pub fn surroundings() -> Surroundings {
-    Surroundings { program: None, os: "linux".into(), arch: "x86_64".into(), home: Some("/home/user".into()) }
+pub fn environment() -> Environment {
+    Environment { program: None, os: "linux".into(), arch: "x86_64".into(), home: Some("/home/user".into()) }
 }
 
 /// A turn in which nothing is wished for but an answer, with the adapter's default options.
@@ -140,21 +140,21 @@ pub fn binary(version: &str) -> Binary {
 
 /// Plays output to an adapter the way the host does: whole lines, `lines_a_chunk` of them in each call, every span
 /// resolved to its text. The adapter must have built its arguments before.
-pub fn play<A: Adapter>(adapter: &mut A, origin: Origin, output: &str, lines_a_chunk: usize) -> Vec<Effect> {
+pub fn play<A: Adapter>(adapter: &mut A, stream: Stream, output: &str, lines_a_chunk: usize) -> Vec<Effect> {
     let mut effects = Vec::new();
     let mut offset = 0;
     let lines: Vec<&str> = output.split_inclusive('\n').collect();
     for lines in lines.chunks(lines_a_chunk.max(1)) {
         let text: String = lines.concat();
         let length = text.len() as u64;
-        effects.extend(feed(adapter, origin, offset, text));
+        effects.extend(feed(adapter, stream, offset, text));
         offset += length;
     }
     effects
 }
 
-fn feed<A: Adapter>(adapter: &mut A, origin: Origin, offset: u64, text: String) -> Vec<Effect> {
-    let chunk = Chunk { origin, offset, data: Frames::Text(text) };
+fn feed<A: Adapter>(adapter: &mut A, stream: Stream, offset: u64, text: String) -> Vec<Effect> {
+    let chunk = Chunk { stream, offset, data: Frames::Text(text) };
     let mut out = Effects::default();
     adapter.parse_chunk(&chunk, &mut out);
     let Frames::Text(text) = &chunk.data else { unreachable!("it was made as text") };
@@ -195,7 +195,7 @@ fn resolve_effect(effect: &mut Effect, chunk: &str) {
                 resolve(text, chunk);
             }
         }
-        Event::TurnEnd(end) => end.answer.iter_mut().for_each(|text| resolve(text, chunk)),
+        Event::TurnEnded(end) => end.answer.iter_mut().for_each(|text| resolve(text, chunk)),
         _ => {}
     }
 }

@@ -1,6 +1,7 @@
 //! Tokens. The agent tells what all turns of its process have used: a turn has used what that grew by. A session that is
 //! loaded by another process begins at zero there.
 
+use crate::usage::INPUT_INCLUDES_CACHED;
 use wharf_adapter::{Json, Usage, UsageScope};
 
 /// What the agent told last.
@@ -52,7 +53,7 @@ impl Tokens {
             cache_read: self.cache_read,
             cache_write: self.cache_write,
             reasoning: self.reasoning,
-            ..Usage::new(UsageScope::TurnTotal, "acp")
+            ..Usage::new(UsageScope::TurnTotal, "acp", INPUT_INCLUDES_CACHED)
         }
     }
 }

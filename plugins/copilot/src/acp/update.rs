@@ -10,7 +10,7 @@ use crate::complaint::Complaint;
 use crate::speakers::Speakers;
 use crate::tools::trailing_exit_code;
 use wharf_adapter::{
-    ChangeKind, ContextUse, Effects, Event, FileChange, Json, Level, Malformed, Text, ToolCall, ToolStatus,
+    ChangeKind, ContextUsage, Effects, Event, FileChange, Json, LogLevel, Malformed, Text, ToolCall, ToolStatus,
 };
 
 /// Remarks that are the CLI's own: the user said no, tools were left out, and, by how it ends, a call is made again.
@@ -89,7 +89,7 @@ impl Updates {
             "usage_update" => {
                 self.release(false, out);
                 if let (Some(used), Some(window)) = (update.get("used").u64(), update.get("size").u64()) {
-                    out.emit(Event::Context(ContextUse { used, window }));
+                    out.emit(Event::Context(ContextUsage { used, window }));
                 }
             }
             "plan" => {
@@ -133,7 +133,7 @@ impl Updates {
         if remark.ends_with(RETRIES) {
             self.void(remark, out);
         } else if remark == CANCELLED || remark.starts_with(DISABLED) {
-            out.notice(Level::Info, plain(remark));
+            out.notice(LogLevel::Info, plain(remark));
         } else if !remark.strip_prefix("Info: ").is_some_and(made) {
             return false;
         }
@@ -180,7 +180,7 @@ impl Updates {
     /// Something follows the chunk that was held: an error then was the model's, a remark only where its text goes on.
     fn release(&mut self, goes_on: bool, out: &mut Effects) {
         match self.held.take() {
-            Some(Held::Remark(remark)) if !goes_on => out.notice(Level::Info, plain(&remark)),
+            Some(Held::Remark(remark)) if !goes_on => out.notice(LogLevel::Info, plain(&remark)),
             Some(Held::Error(text) | Held::Remark(text)) => self.write(Kind::Message, &text, out),
             None => {}
         }

@@ -8,8 +8,8 @@ use std::fs;
 use std::path::Path;
 use wharf_adapter::testing::{binary, events, inline, play, set_option, turn};
 use wharf_adapter::{
-    Adapter, Answer, Approvals, ChangeKind, ChoiceKind, Effect, Effects, ErrorClass, Event, Origin, Outcome,
-    PromptDelivery, Reply, SessionChoice, ToolStatus, Turn, UsageScope,
+    Adapter, Answer, Approvals, ChangeKind, ChoiceKind, Effect, Effects, ErrorClass, Event, Input, Outcome,
+    PromptDelivery, SessionChoice, Stream, ToolStatus, Turn, UsageScope,
 };
 use wharf_adapter_copilot::Copilot;
 
@@ -21,9 +21,9 @@ fn asking(prompt: &str, workspace: &str) -> Turn {
     wish
 }
 
-fn respond(adapter: &mut Copilot, reply: Reply) -> Vec<Effect> {
+fn handle(adapter: &mut Copilot, input: Input) -> Vec<Effect> {
     let mut out = Effects::default();
-    adapter.respond(reply, &mut out);
+    adapter.handle(input, &mut out);
     out.into_vec()
 }
 
@@ -31,12 +31,12 @@ fn start(wish: &Turn) -> (Copilot, Vec<Effect>) {
     let mut adapter = Copilot::default();
     adapter.build_args(wish, &binary("1.0.102")).expect("a command line");
     assert_eq!(adapter.build_prompt(wish, &binary("1.0.102")), Ok(PromptDelivery::InProtocol));
-    let effects = respond(&mut adapter, Reply::Start);
+    let effects = handle(&mut adapter, Input::Start);
     (adapter, effects)
 }
 
 fn say(adapter: &mut Copilot, line: &str) -> Vec<Effect> {
-    play(adapter, Origin::Stdout, line, 1)
+    play(adapter, Stream::Stdout, line, 1)
 }
 
 fn writes(effects: &[Effect]) -> Vec<Value> {
@@ -75,20 +75,20 @@ fn converse(scenario: &str, first: &Turn) -> Vec<Effect> {
                 prompts += 1;
                 if prompts > 1 {
                     let text = theirs["params"]["prompt"][0]["text"].as_str().expect("a text");
-                    effects.extend(respond(&mut adapter, Reply::NextTurn(asking(text, &first.workspace))));
+                    effects.extend(handle(&mut adapter, Input::NextTurn(asking(text, &first.workspace))));
                 }
             }
             if theirs["method"] == "session/cancel" {
-                effects.extend(respond(&mut adapter, Reply::Cancel));
+                effects.extend(handle(&mut adapter, Input::Cancel));
             }
             if let Some(choice) = theirs["result"]["outcome"]["optionId"].as_str() {
                 let ask = theirs["id"].to_string();
                 let answer = Answer { ask, choice: Some(choice.to_owned()), text: None, input: None };
-                effects.extend(respond(&mut adapter, Reply::Answer(answer)));
+                effects.extend(handle(&mut adapter, Input::Answer(answer)));
             }
             let ours = writes(&effects);
             let Some(ours) = ours.get(written) else {
-                assert!(events(&effects).iter().any(|event| matches!(event, Event::TurnEnd(_))), "it fell silent");
+                assert!(events(&effects).iter().any(|event| matches!(event, Event::TurnEnded(_))), "it fell silent");
                 return effects;
             };
             assert!(means(ours, &theirs), "{scenario}: wrote {ours}\ninstead of {theirs}");
@@ -104,7 +104,7 @@ fn converse(scenario: &str, first: &Turn) -> Vec<Effect> {
 
 fn outcomes(effects: &[Effect]) -> Vec<Outcome> {
     let ends = events(effects).into_iter().filter_map(|event| match event {
-        Event::TurnEnd(end) => Some(end.outcome.clone()),
+        Event::TurnEnded(end) => Some(end.outcome.clone()),
         _ => None,
     });
     ends.collect()
@@ -138,7 +138,7 @@ fn two_turns_in_one_process() {
         panic!("no session")
     };
     assert_eq!(info.id.as_deref(), Some("42694844-7399-46cd-a7b4-c702f8e918ef"));
-    assert_eq!(info.runtime_version.as_deref(), Some("1.0.102"));
+    assert_eq!(info.agent_version.as_deref(), Some("1.0.102"));
 }
 
 #[test]
@@ -276,13 +276,13 @@ fn a_cancellation_withdraws_what_was_asked() {
     say(&mut adapter, INITIALIZED);
     say(&mut adapter, NEW);
     say(&mut adapter, &permission("\"q-7\""));
-    let effects = respond(&mut adapter, Reply::Cancel);
+    let effects = handle(&mut adapter, Input::Cancel);
     let written = writes(&effects);
     assert_eq!((&written[0]["id"], &written[0]["result"]["outcome"]["outcome"]), (&"q-7".into(), &"cancelled".into()));
     assert_eq!((&written[1]["method"], &written[1]["params"]["sessionId"]), (&"session/cancel".into(), &"s".into()));
     assert_eq!(events(&effects), [&Event::AskWithdrawn("\"q-7\"".into())]);
     let late = Answer { ask: "\"q-7\"".into(), choice: Some("no".into()), text: None, input: None };
-    assert!(respond(&mut adapter, Reply::Answer(late)).is_empty(), "nobody waits for it any more");
+    assert!(handle(&mut adapter, Input::Answer(late)).is_empty(), "nobody waits for it any more");
 }
 
 #[test]
@@ -292,7 +292,7 @@ fn a_turn_that_is_cancelled_before_its_prompt_is_never_begun() {
         for line in &said {
             say(&mut adapter, line);
         }
-        let effects = respond(&mut adapter, Reply::Cancel);
+        let effects = handle(&mut adapter, Input::Cancel);
         assert_eq!((outcomes(&effects), writes(&effects)), (vec![Outcome::Cancelled], vec![]));
         let next = if said.is_empty() { INITIALIZED } else { NEW };
         assert!(say(&mut adapter, next).is_empty());
@@ -301,7 +301,7 @@ fn a_turn_that_is_cancelled_before_its_prompt_is_never_begun() {
     for line in [INITIALIZED, NEW, &answered(3, "{\"stopReason\":\"end_turn\"}")] {
         say(&mut adapter, line);
     }
-    assert!(respond(&mut adapter, Reply::Cancel).is_empty(), "a turn that is over cannot be cancelled");
+    assert!(handle(&mut adapter, Input::Cancel).is_empty(), "a turn that is over cannot be cancelled");
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use super::{answered, asking, chunk, converse, outcomes, prompted, texts};
 use wharf_adapter::testing::{events, inline};
-use wharf_adapter::{Effect, Event, Level, Outcome, ToolStatus};
+use wharf_adapter::{Effect, Event, LogLevel, Outcome, ToolStatus};
 
 /// Tools by their ids, with their names and how they ended, in the order in which they began.
 fn tools(effects: &[Effect]) -> Vec<(String, ToolStatus)> {
@@ -17,7 +17,7 @@ fn tools(effects: &[Effect]) -> Vec<(String, ToolStatus)> {
     tools.into_iter().map(|(_, name, status)| (name, status)).collect()
 }
 
-fn notices(effects: &[Effect]) -> Vec<(Level, &str)> {
+fn notices(effects: &[Effect]) -> Vec<(LogLevel, &str)> {
     let all = events(effects).into_iter().filter_map(|event| match event {
         Event::Notice(notice) => Some((notice.level, notice.text.as_str())),
         _ => None,
@@ -42,7 +42,7 @@ fn tools_have_the_names_that_they_have_in_json_lines() {
 fn remarks_of_the_cli_are_no_answer() {
     let effects = converse("acp_tools", &asking("Use them.", "/lab/ws/1.0.102-acp_tools"));
     assert_eq!(texts(&effects), ["All done."]);
-    assert_eq!(notices(&effects), [(Level::Info, "Disabled tools: read_agent")]);
+    assert_eq!(notices(&effects), [(LogLevel::Info, "Disabled tools: read_agent")]);
     let changed = events(&effects).into_iter().filter(|event| matches!(event, Event::FileChange(_)));
     assert_eq!(changed.count(), 2, "what was made and what was edited, once each");
 }

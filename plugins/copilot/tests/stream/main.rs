@@ -5,7 +5,7 @@ mod usage;
 
 use wharf_adapter::testing::{FakeHost, binary, events, finish, inline, play, turn};
 use wharf_adapter::{
-    Adapter, Effect, Event, Level, Origin, Outcome, RateLimit, Retry, SessionChoice, SessionInfo, ToolStatus,
+    Adapter, Effect, Event, LogLevel, Outcome, RateLimit, Retry, SessionChoice, SessionInfo, Stream, ToolStatus,
 };
 use wharf_adapter_copilot::Copilot;
 
@@ -22,7 +22,7 @@ fn started(version: &str, session: SessionChoice) -> Copilot {
 
 fn run(lines: &[&str]) -> Vec<Effect> {
     let mut adapter = started("1.0.102", SessionChoice::Fresh(None));
-    play(&mut adapter, Origin::Stdout, &(lines.join("\n") + "\n"), 1)
+    play(&mut adapter, Stream::Stdout, &(lines.join("\n") + "\n"), 1)
 }
 
 fn event(kind: &str, data: &str) -> String {
@@ -42,7 +42,7 @@ fn message(id: &str, content: &str) -> String {
 
 fn end(effects: &[Effect]) -> (Outcome, Option<String>) {
     let mut ends = events(effects).into_iter().rev().filter_map(|event| match event {
-        Event::TurnEnd(end) => Some((end.outcome.clone(), end.answer.as_ref().map(|text| inline(text).to_owned()))),
+        Event::TurnEnded(end) => Some((end.outcome.clone(), end.answer.as_ref().map(|text| inline(text).to_owned()))),
         _ => None,
     });
     ends.next().expect("an end")
@@ -204,7 +204,7 @@ fn a_limit_tells_when_it_is_lifted() {
     let effects = run(&[&error, &failed]);
     let at = 1_794_787_200;
     let limit = RateLimit { scope: "user_global_rate_limited".into(), resets_at: Some(at), blocked: true };
-    assert!(events(&effects).contains(&&Event::Limit(limit)));
+    assert!(events(&effects).contains(&&Event::RateLimit(limit)));
     assert!(matches!(end(&effects).0, Outcome::Failed(failure) if failure.retry == Retry::At(at)));
 }
 
@@ -214,7 +214,7 @@ fn errors_that_do_not_end_a_run_are_only_noticed() {
     let effects = run(&[&hook, RESULT]);
     assert_eq!(end(&effects).0, Outcome::Completed);
     assert!(
-        events(&effects).iter().any(|event| matches!(event, Event::Notice(notice) if notice.level == Level::Error))
+        events(&effects).iter().any(|event| matches!(event, Event::Notice(notice) if notice.level == LogLevel::Error))
     );
 }
 
@@ -237,10 +237,10 @@ fn sessions(effects: &[Effect]) -> Vec<SessionInfo> {
 fn a_chosen_session_is_known_from_the_start() {
     let model = event("session.tools_updated", r#"{"model":"m"}"#);
     let mut adapter = started("1.0.102", SessionChoice::Fresh(Some(ID.into())));
-    let infos = sessions(&play(&mut adapter, Origin::Stdout, &model, 1));
+    let infos = sessions(&play(&mut adapter, Stream::Stdout, &model, 1));
     assert_eq!((infos[0].id.as_deref(), infos[0].model.as_deref()), (Some(ID), Some("m")));
     let mut adapter = started("1.0.35", SessionChoice::Fresh(Some(ID.into())));
-    let infos = sessions(&play(&mut adapter, Origin::Stdout, &model, 1));
+    let infos = sessions(&play(&mut adapter, Stream::Stdout, &model, 1));
     assert_eq!(infos[0].id, None, "an old version chooses by itself");
 }
 
@@ -251,7 +251,7 @@ fn the_model_that_auto_chose_is_the_sessions() {
         event("session.auto_mode_resolved", r#"{"chosenModel":"m"}"#),
     ];
     let mut adapter = started("1.0.102", SessionChoice::Fresh(None));
-    let infos = sessions(&play(&mut adapter, Origin::Stdout, &lines.join("\n"), 1));
+    let infos = sessions(&play(&mut adapter, Stream::Stdout, &lines.join("\n"), 1));
     let models: Vec<_> = infos.iter().map(|info| info.model.as_deref()).collect();
     assert_eq!(models, [Some("auto"), Some("m")]);
 }
@@ -265,7 +265,7 @@ fn whether_it_resumed_is_told_where_it_can_be() {
         ("1.0.35", "22222222-2222-4333-8444-555555555555", Some(false)),
     ] {
         let mut adapter = started(version, SessionChoice::Resume(wanted.into()));
-        let infos = sessions(&play(&mut adapter, Origin::Stdout, RESULT, 1));
+        let infos = sessions(&play(&mut adapter, Stream::Stdout, RESULT, 1));
         assert_eq!(infos[0].resumed, expected, "{version} {wanted}");
     }
 }
@@ -281,7 +281,7 @@ fn tools_that_an_abort_cut_off_are_cancelled() {
     let start = event("tool.execution_start", r#"{"toolCallId":"t","toolName":"bash","arguments":{}}"#);
     let abort = event("abort", r#"{"reason":"user_abort"}"#);
     let mut adapter = started("1.0.102", SessionChoice::Fresh(None));
-    let mut effects = play(&mut adapter, Origin::Stdout, &format!("{start}\n{abort}\n"), 1);
+    let mut effects = play(&mut adapter, Stream::Stdout, &format!("{start}\n{abort}\n"), 1);
     effects.extend(finish(&mut adapter, &FakeHost::default(), 0));
     let cancelled =
         |event: &&Event| matches!(event, Event::Tool(call) if call.id == "t" && call.status == ToolStatus::Cancelled);

@@ -2,7 +2,7 @@
 
 use super::{ID, RESULT, event, run, started};
 use wharf_adapter::testing::{FakeHost, events, finish, play};
-use wharf_adapter::{Adapter, Effect, Event, Origin, SessionChoice, Usage, UsageScope};
+use wharf_adapter::{Adapter, Effect, Event, SessionChoice, Stream, Usage, UsageScope};
 
 const ACCOUNT: &str = r#"{"totalNanoAiu":2500000000,"aiCreditsStatus":"ok","modelMetrics":{"m":{"requests":{"count":1,"cost":1},
     "usage":{"inputTokens":10,"outputTokens":5,"cacheReadTokens":3,"cacheWriteTokens":0,"reasoningTokens":2}}}}"#;
@@ -23,7 +23,7 @@ fn expected_usage(scope: UsageScope) -> Usage {
         cache_read: Some(3),
         cache_write: Some(0),
         reasoning: Some(2),
-        ..Usage::new(scope, "accounting")
+        ..Usage::new(scope, "accounting", true)
     }
 }
 
@@ -39,7 +39,7 @@ fn newer_versions_count_over_the_whole_session() {
     assert_eq!(scopes(&[&call, &checkpoint, RESULT]), [UsageScope::SessionTotal; 3]);
     assert_eq!(scopes(&[RESULT]), [UsageScope::TurnTotal]);
     let mut adapter = started("1.0.102", SessionChoice::Fresh(None));
-    play(&mut adapter, Origin::Stdout, &checkpoint, 1);
+    play(&mut adapter, Stream::Stdout, &checkpoint, 1);
     let cut_off = usages(&finish(&mut adapter, &FakeHost::default(), 0));
     assert!(cut_off.iter().any(|usage| usage.units == [("premium-requests".to_owned(), 2.0)]), "{cut_off:?}");
 }
@@ -47,7 +47,7 @@ fn newer_versions_count_over_the_whole_session() {
 #[test]
 fn tokens_are_read_from_the_usage_file() {
     let mut adapter = started("1.0.102", SessionChoice::Fresh(None));
-    let played = play(&mut adapter, Origin::Stdout, RESULT, 1);
+    let played = play(&mut adapter, Stream::Stdout, RESULT, 1);
     let result = &usages(&played)[0];
     assert_eq!((result.units[0].1, result.api_millis), (0.33, Some(8)));
     let mut host = FakeHost::default();
@@ -73,8 +73,8 @@ fn tokens_are_read_from_the_journal_where_there_is_no_file() {
             .with_variable("HOME", "/home/user")
             .file(&path, &journal(stamp));
         let mut adapter = started("1.0.35", SessionChoice::Fresh(None));
-        adapter.resolve_binary(&host, &wharf_adapter::testing::surroundings()).expect("a program");
-        play(&mut adapter, Origin::Stdout, RESULT, 1);
+        adapter.resolve_binary(&host, &wharf_adapter::testing::environment()).expect("a program");
+        play(&mut adapter, Stream::Stdout, RESULT, 1);
         let effects = finish(&mut adapter, &host, 0);
         assert_eq!(usages(&effects).first() == Some(&expected_usage(UsageScope::TurnTotal)), known, "{stamp}");
         let unavailable = events(&effects).iter().any(|event| matches!(event, Event::UsageUnavailable(_)));
@@ -92,7 +92,7 @@ fn the_journal_is_read_though_messages_were_counted() {
     let host = FakeHost::default().with_variable("HOME", "/home/user").file(&path, &line);
     let mut adapter = started("1.0.35", SessionChoice::Fresh(None));
     let message = event("assistant.message", r#"{"messageId":"m","content":"hi","outputTokens":5}"#);
-    let played = play(&mut adapter, Origin::Stdout, &format!("{message}\n{RESULT}"), 1);
+    let played = play(&mut adapter, Stream::Stdout, &format!("{message}\n{RESULT}"), 1);
     assert_eq!(usages(&played)[0].output, Some(5));
     assert_eq!(usages(&finish(&mut adapter, &host, 0)).first(), Some(&expected_usage(UsageScope::TurnTotal)));
 }
@@ -121,7 +121,7 @@ fn a_session_that_goes_on_is_charged_with_what_this_run_added() {
     ] {
         let host = FakeHost::default().with_variable("HOME", "/home/user").file(&path, &journal);
         let mut adapter = started("1.0.102", session);
-        play(&mut adapter, Origin::Stdout, &format!("{call}\n{RESULT}"), 1);
+        play(&mut adapter, Stream::Stdout, &format!("{call}\n{RESULT}"), 1);
         let figures = usages(&finish(&mut adapter, &host, 0));
         let turn: Vec<_> = figures.iter().filter(|usage| usage.scope == UsageScope::TurnTotal).collect();
         let told = match turn[..] {

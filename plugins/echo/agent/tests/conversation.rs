@@ -5,7 +5,7 @@ use std::io::{self, BufRead, BufReader, PipeReader, PipeWriter, Write};
 use std::thread::{self, JoinHandle};
 use wharf_adapter::testing::{binary, events, inline, play, turn};
 use wharf_adapter::{
-    Adapter, Answer, Approvals, Effect, Effects, Event, Origin, Outcome, PromptDelivery, Reply, ToolStatus,
+    Adapter, Answer, Approvals, Effect, Effects, Event, Input, Outcome, PromptDelivery, Stream, ToolStatus,
 };
 use wharf_adapter_echo::Echo;
 
@@ -58,9 +58,9 @@ impl Talk {
         self.stdin.as_mut().expect("stdin is open").write_all(bytes).expect("the agent reads");
     }
 
-    fn reply(&mut self, reply: Reply) {
+    fn handle(&mut self, input: Input) {
         let mut out = Effects::default();
-        self.adapter.respond(reply, &mut out);
+        self.adapter.handle(input, &mut out);
         for effect in out.into_vec() {
             let Effect::Write(bytes) = effect else { panic!("not a write: {effect:?}") };
             self.write(&bytes);
@@ -70,7 +70,7 @@ impl Talk {
     fn answer(&mut self, ask: &str, choice: &str, text: Option<&str>, input: Option<&str>) {
         let own = |text: &str| text.to_owned();
         let answer = Answer { ask: own(ask), choice: Some(own(choice)), text: text.map(own), input: input.map(own) };
-        self.reply(Reply::Answer(answer));
+        self.handle(Input::Answer(answer));
     }
 
     /// The events up to and with the first that is wanted.
@@ -78,7 +78,7 @@ impl Talk {
         let mut seen = Vec::new();
         let mut line = String::new();
         while self.stdout.read_line(&mut line).expect("UTF-8") > 0 {
-            let effects = play(&mut self.adapter, Origin::Stdout, &line, 1);
+            let effects = play(&mut self.adapter, Stream::Stdout, &line, 1);
             seen.extend(events(&effects).into_iter().cloned());
             line.clear();
             if seen.last().is_some_and(&wanted) {
@@ -96,7 +96,7 @@ impl Talk {
     }
 
     fn until_ended(&mut self) -> Vec<Event> {
-        self.until(|event| matches!(event, Event::TurnEnd(_)))
+        self.until(|event| matches!(event, Event::TurnEnded(_)))
     }
 
     /// Closes stdin and gives the exit code.
@@ -156,7 +156,7 @@ fn the_adapter_understands_every_line() {
     let mut wanted = turn::<Echo>("hello");
     wanted.session = wharf_adapter::SessionChoice::Resume("s-1".to_owned());
     adapter.build_args(&wanted, &binary("1.0.0")).expect("arguments");
-    let effects = play(&mut adapter, Origin::Stdout, &stdout, 3);
+    let effects = play(&mut adapter, Stream::Stdout, &stdout, 3);
     let events: Vec<Event> = events(&effects).into_iter().cloned().collect();
     assert_eq!(events.len(), stdout.lines().count());
     assert!(!events.iter().any(|event| matches!(event, Event::Unknown(_) | Event::Malformed(_))), "{events:?}");
@@ -168,7 +168,7 @@ fn the_adapter_understands_every_line() {
     assert_eq!((output.as_str(), exit_code), ("3 words", Some(0)));
     assert_eq!(tool(&events, "tool-2").0, ToolStatus::Succeeded);
     assert_eq!(said(&events), "You said: hello\nthere \"you\"");
-    assert!(matches!(events.last(), Some(Event::TurnEnd(end)) if end.outcome == Outcome::Completed));
+    assert!(matches!(events.last(), Some(Event::TurnEnded(end)) if end.outcome == Outcome::Completed));
 }
 
 #[test]
@@ -274,7 +274,7 @@ fn only_the_answer_to_its_own_question_counts() {
 fn messages_are_taken_into_the_answer() {
     let mut talk = Talk::start("hello", &[]);
     let ask = talk.until_asked();
-    talk.reply(Reply::Message("and goodbye".to_owned()));
+    talk.handle(Input::Message("and goodbye".to_owned()));
     talk.answer(&ask, "allow", None, None);
     let events = talk.until_ended();
     assert_eq!(said(&events), "You said: hello\nThen you said: and goodbye");
@@ -292,9 +292,9 @@ fn a_cancellation_ends_the_turn_while_it_asks_and_while_it_speaks() {
         if !extra.is_empty() {
             talk.answer(&ask, "deny", None, None);
         }
-        talk.reply(Reply::Cancel);
+        talk.handle(Input::Cancel);
         let events = talk.until_ended();
-        let Some(Event::TurnEnd(end)) = events.last() else { unreachable!("it ends with the end") };
+        let Some(Event::TurnEnded(end)) = events.last() else { unreachable!("it ends with the end") };
         assert!(matches!(&end.outcome, Outcome::Failed(failure) if failure.message == "cancelled"), "{end:?}");
         assert_eq!(talk.agent.join().expect("the agent does not panic"), 1, "though stdin is open");
     }
@@ -318,7 +318,7 @@ fn it_stays_until_stdin_closes() {
     // More than the pipe and the inbox hold: were nobody there to read, the pipe would break.
     let message = "still there? ".repeat(1000);
     for _ in 0..100 {
-        talk.reply(Reply::Message(message.clone()));
+        talk.handle(Input::Message(message.clone()));
     }
     assert_eq!(talk.close(), 0);
 }

@@ -10,8 +10,8 @@ mod trespass;
 
 use fault::Fault;
 use wharf_adapter::{
-    Adapter, AdapterInfo, Binary, Effects, ErrorClass, Event, ExitStatus, Failure, Host, Json, Launch, Malformed,
-    OptionKind, PromptDelivery, SessionInfo, Surroundings, Turn, locate,
+    Adapter, AdapterInfo, Binary, Effects, Environment, ErrorClass, Event, ExitStatus, Failure, Host, Json, Launch,
+    Malformed, OptionKind, PromptDelivery, SessionInfo, Turn, locate,
 };
 
 /// The program it runs: the scripted agent of the tests.
@@ -31,8 +31,8 @@ impl Adapter for Faulty {
             .choice("fault", &Fault::ALL.map(Fault::name), "where and how to misbehave")
     }
 
-    fn resolve_binary(&mut self, host: &dyn Host, around: &Surroundings) -> Result<Binary, Failure> {
-        let mut binary = Binary::at(locate(host, around, &[PROGRAM], "it comes with the tests")?);
+    fn resolve_binary(&mut self, host: &dyn Host, environment: &Environment) -> Result<Binary, Failure> {
+        let mut binary = Binary::at(locate(host, environment, &[PROGRAM], "it comes with the tests")?);
         for (level, text) in trespass::report(host) {
             binary.note(level, text, None);
         }
@@ -68,7 +68,7 @@ impl Adapter for Faulty {
                     id: Some(session.string().ok_or(Malformed)?),
                     resumed: None,
                     model: model.string(),
-                    runtime_version: version.string(),
+                    agent_version: version.string(),
                 }));
             }
             "delta" => {
@@ -103,8 +103,8 @@ wharf_adapter::export!(Faulty);
 #[cfg(test)]
 mod tests {
     use super::*;
-    use wharf_adapter::testing::{FakeHost, binary, events, finish, inline, play, set_option, surroundings, turn};
-    use wharf_adapter::{Effect, Level, Origin, Outcome, Text};
+    use wharf_adapter::testing::{FakeHost, binary, environment, events, finish, inline, play, set_option, turn};
+    use wharf_adapter::{Effect, LogLevel, Outcome, Stream, Text};
 
     const LINES: &str = "{\"type\":\"hello\",\"session\":\"s\"}\n{\"type\":\"say\",\"id\":\"1\",\"text\":\"boom\"}\n{\"type\":\"done\"}\n";
 
@@ -119,9 +119,9 @@ mod tests {
     #[test]
     fn without_a_fault_it_is_an_adapter() {
         for fault in ["none", "loop-finish", "ungranted"] {
-            let effects = play(&mut with(fault), Origin::Stdout, LINES, 2);
+            let effects = play(&mut with(fault), Stream::Stdout, LINES, 2);
             match events(&effects)[..] {
-                [Event::Session(session), Event::Message(said), Event::TurnEnd(end)] => {
+                [Event::Session(session), Event::Message(said), Event::TurnEnded(end)] => {
                     assert_eq!((session.id.as_deref(), inline(&said.text)), (Some("s"), "boom"));
                     assert_eq!(end.outcome, Outcome::Completed);
                 }
@@ -156,16 +156,16 @@ mod tests {
     #[test]
     #[should_panic(expected = "parse_chunk panics, as")]
     fn panic() {
-        play(&mut with("panic"), Origin::Stdout, "{\"type\":\"done\"}\n", 1);
+        play(&mut with("panic"), Stream::Stdout, "{\"type\":\"done\"}\n", 1);
     }
 
     #[test]
     #[should_panic(expected = "parse_chunk panics at \"boom\"")]
     fn panic_on_boom() {
         let mut adapter = with("panic-on-boom");
-        let before = play(&mut adapter, Origin::Stdout, "{\"type\":\"say\",\"text\":\"calm\"}\n", 1);
+        let before = play(&mut adapter, Stream::Stdout, "{\"type\":\"say\",\"text\":\"calm\"}\n", 1);
         if before.len() == 1 {
-            play(&mut adapter, Origin::Stdout, LINES, 1);
+            play(&mut adapter, Stream::Stdout, LINES, 1);
         }
     }
 
@@ -188,9 +188,9 @@ mod tests {
     fn what_it_was_denied_is_told_before_the_turn_and_after_it() {
         // This host gives what it has and denies nothing, so it is caught out.
         let host = FakeHost::default().program(PROGRAM, "/bin/agent").with_variable("PATH", "/bin");
-        let binary = Faulty::default().resolve_binary(&host, &surroundings()).expect("the program is there");
+        let binary = Faulty::default().resolve_binary(&host, &environment()).expect("the program is there");
         assert_eq!(binary.notes.len(), 5);
-        assert!(binary.notes.iter().all(|note| note.level == Level::Error), "{:?}", binary.notes);
+        assert!(binary.notes.iter().all(|note| note.level == LogLevel::Error), "{:?}", binary.notes);
         assert!(binary.notes.iter().any(|note| note.text == "the variable PATH: given"), "{:?}", binary.notes);
         assert_eq!(finish(&mut with("ungranted"), &host, 0).len(), 5);
         assert_eq!(finish(&mut with("none"), &host, 0).len(), 0);

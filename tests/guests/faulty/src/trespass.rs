@@ -1,10 +1,10 @@
 //! Asking for what was not declared, and saying what came of it: a denial is an `info`, anything else an `error`.
 
 use wharf_adapter::bindings::wharf::runtime::host;
-use wharf_adapter::{Command, Host, Level, Problem, Request};
+use wharf_adapter::{Command, Host, HostError, LogLevel, Request};
 
 /// Asks for one thing of each kind. All of them are there on any Unix, so that "not found" is no excuse.
-pub(crate) fn report(host: &dyn Host) -> Vec<(Level, String)> {
+pub(crate) fn report(host: &dyn Host) -> Vec<(LogLevel, String)> {
     let shell = Command {
         program: "/bin/sh".to_owned(),
         args: vec!["-c".into(), "true".into()],
@@ -21,7 +21,7 @@ pub(crate) fn report(host: &dyn Host) -> Vec<(Level, String)> {
 }
 
 /// Asks past the SDK, which has no host to offer here.
-pub(crate) fn fetch_in_parse() -> (Level, String) {
+pub(crate) fn fetch_in_parse() -> (LogLevel, String) {
     judge("a fetch in parse_chunk", host::fetch(&request()))
 }
 
@@ -30,11 +30,11 @@ fn request() -> Request {
     Request { method: "GET".to_owned(), url, headers: vec![], body: vec![], timeout_ms: 1000 }
 }
 
-fn judge<T>(what: &str, result: Result<T, Problem>) -> (Level, String) {
+fn judge<T>(what: &str, result: Result<T, HostError>) -> (LogLevel, String) {
     match result {
-        Err(Problem::Denied(why)) => (Level::Info, format!("{what}: denied: {why}")),
-        Err(problem) => (Level::Error, format!("{what}: not denied, but {problem:?}")),
-        Ok(_) => (Level::Error, format!("{what}: given")),
+        Err(HostError::Denied(why)) => (LogLevel::Info, format!("{what}: denied: {why}")),
+        Err(problem) => (LogLevel::Error, format!("{what}: not denied, but {problem:?}")),
+        Ok(_) => (LogLevel::Error, format!("{what}: given")),
     }
 }
 
@@ -45,9 +45,9 @@ mod tests {
     #[test]
     fn only_a_denial_is_well() {
         for (result, level, text) in [
-            (Err(Problem::Denied("no".to_owned())), Level::Info, "it: denied: no"),
-            (Err(Problem::TimedOut), Level::Error, "it: not denied, but Problem::TimedOut"),
-            (Ok(()), Level::Error, "it: given"),
+            (Err(HostError::Denied("no".to_owned())), LogLevel::Info, "it: denied: no"),
+            (Err(HostError::TimedOut), LogLevel::Error, "it: not denied, but HostError::TimedOut"),
+            (Ok(()), LogLevel::Error, "it: given"),
         ] {
             assert_eq!(judge("it", result), (level, text.to_owned()));
         }

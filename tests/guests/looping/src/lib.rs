@@ -1,7 +1,7 @@
 //! An adapter whose `describe` does not return, for the tests of the sandbox: no option reaches it before that.
 
 use wharf_adapter::{
-    Adapter, AdapterInfo, Binary, Effects, ErrorClass, Failure, Host, Json, Launch, Malformed, Surroundings, Turn,
+    Adapter, AdapterInfo, Binary, Effects, Environment, ErrorClass, Failure, Host, Json, Launch, Malformed, Turn,
 };
 
 /// It never gets to be anything.
@@ -15,7 +15,7 @@ impl Adapter for Looping {
         }
     }
 
-    fn resolve_binary(&mut self, _host: &dyn Host, _around: &Surroundings) -> Result<Binary, Failure> {
+    fn resolve_binary(&mut self, _host: &dyn Host, _around: &Environment) -> Result<Binary, Failure> {
         Err(Failure::new(ErrorClass::Other, "it has no program"))
     }
 

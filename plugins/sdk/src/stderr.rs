@@ -24,7 +24,7 @@ const PHRASES: &[(&str, ErrorClass)] = &[
 ];
 
 /// A failure from the last line of stderr that says something; nothing where stderr is blank.
-pub fn guess_failure(stderr: &str) -> Option<Failure> {
+pub fn failure_from_stderr(stderr: &str) -> Option<Failure> {
     let telling = |line: &&str| !line.trim().is_empty();
     let known = |line: &&str| {
         let line = line.to_ascii_lowercase();
@@ -43,11 +43,11 @@ mod tests {
 
     #[test]
     fn the_last_telling_line_decides() {
-        let failure = guess_failure("warning: x\nError: Not logged in\n\n").expect("a failure");
+        let failure = failure_from_stderr("warning: x\nError: Not logged in\n\n").expect("a failure");
         assert_eq!((failure.class, failure.message.as_str()), (ErrorClass::Auth, "Error: Not logged in"));
-        let failure = guess_failure("HTTP 429 Too Many Requests\n    at main.js:1\n").expect("a failure");
+        let failure = failure_from_stderr("HTTP 429 Too Many Requests\n    at main.js:1\n").expect("a failure");
         assert_eq!(failure.class, ErrorClass::RateLimit);
-        assert_eq!(guess_failure("boom\n").map(|failure| failure.class), Some(ErrorClass::Other));
-        assert_eq!(guess_failure(" \n"), None);
+        assert_eq!(failure_from_stderr("boom\n").map(|failure| failure.class), Some(ErrorClass::Other));
+        assert_eq!(failure_from_stderr(" \n"), None);
     }
 }
