@@ -1,13 +1,14 @@
-//! Short ways to make the interface's records.
+//! Constructors and builders for the interface's records.
 
 use crate::{
-    Access, AdapterInfo, Arg, Binary, Capabilities, ErrorClass, ExitBehavior, Failure, Framing, Launch, LaunchFile,
-    LogLevel, Login, Note, OptionKind, OptionSpec, Retry, Support, Turn, UnsupportedSetting, Usage, UsageScope,
+    Access, AdapterInfo, Approvals, Arg, Binary, Capabilities, ErrorClass, ExitBehavior, Failure, Framing, Launch,
+    LaunchFile, LogLevel, Login, Note, OptionKind, OptionSpec, Retry, SessionChoice, Support, ToolRules, Turn,
+    UnsupportedSetting, Usage, UsageScope,
 };
 use crate::{Json, json};
 
 impl AdapterInfo {
-    /// An adapter that needs nothing yet.
+    /// An adapter that requests no access yet.
     pub fn new(id: &str, name: &str, version: &str) -> AdapterInfo {
         AdapterInfo {
             id: id.to_owned(),
@@ -20,35 +21,35 @@ impl AdapterInfo {
         }
     }
 
-    /// Access a program.
+    /// Requests a program: a name to look up in PATH, or a pattern of absolute paths.
     #[must_use]
     pub fn program(mut self, program: &str) -> AdapterInfo {
         self.access.programs.push(program.to_owned());
         self
     }
 
-    /// Access these variables.
+    /// Requests environment variables, to read them or to set them for the agent.
     #[must_use]
     pub fn variables(mut self, names: &[&str]) -> AdapterInfo {
         self.access.variables.extend(names.iter().map(|name| (*name).to_owned()));
         self
     }
 
-    /// Access an origin.
+    /// Requests an origin for HTTP requests: `https://api.example.com`, or `$NAME` for the URL in a variable.
     #[must_use]
     pub fn origin(mut self, origin: &str) -> AdapterInfo {
         self.access.origins.push(origin.to_owned());
         self
     }
 
-    /// Access files.
+    /// Requests the files that match a pattern.
     #[must_use]
     pub fn file(mut self, pattern: &str) -> AdapterInfo {
         self.access.files.push(pattern.to_owned());
         self
     }
 
-    /// Takes an option. `default` is JSON.
+    /// Adds an option. `default` is JSON.
     #[must_use]
     pub fn option(mut self, name: &str, kind: OptionKind, default: Option<&str>, help: &str) -> AdapterInfo {
         self.options.push(OptionSpec {
@@ -61,7 +62,7 @@ impl AdapterInfo {
         self
     }
 
-    /// Takes an option that is one of these texts; the first is the default.
+    /// Adds an option with a fixed set of values. The first is the default.
     #[must_use]
     pub fn choice(mut self, name: &str, choices: &[&str], help: &str) -> AdapterInfo {
         self.options.push(OptionSpec {
@@ -76,7 +77,7 @@ impl AdapterInfo {
 }
 
 impl Binary {
-    /// A program of which nothing more is known.
+    /// A program of which only the path is known.
     pub fn at(program: String) -> Binary {
         Binary {
             program,
@@ -89,15 +90,15 @@ impl Binary {
         }
     }
 
-    /// Tell the user something before the first turn.
+    /// Adds a note for the user, shown before the first turn.
     pub fn note(&mut self, level: LogLevel, text: impl Into<String>, fix: Option<&str>) {
         self.notes.push(Note { level, text: text.into(), fix: fix.map(str::to_owned) });
     }
 }
 
 impl Launch {
-    /// A runtime that prints lines and ends by itself.
-    pub fn lines<W: Into<Arg>>(args: impl IntoIterator<Item = W>) -> Launch {
+    /// The launch of an agent that prints lines and exits by itself.
+    pub fn lines<A: Into<Arg>>(args: impl IntoIterator<Item = A>) -> Launch {
         Launch {
             args: args.into_iter().map(Into::into).collect(),
             variables: vec![],
@@ -108,29 +109,36 @@ impl Launch {
         }
     }
 
-    /// One more argument.
-    pub fn arg(&mut self, word: impl Into<Arg>) {
-        self.args.push(word.into());
+    /// Adds an argument.
+    pub fn arg(&mut self, arg: impl Into<Arg>) {
+        self.args.push(arg.into());
     }
 
-    /// A flag and its value, as two arguments.
+    /// Adds a flag and its value, as two arguments.
     pub fn pair(&mut self, flag: &str, value: impl Into<Arg>) {
         self.arg(flag);
         self.arg(value);
     }
 
-    /// A variable of the agent's environment.
+    /// Sets a variable in the agent's environment.
     pub fn set(&mut self, name: &str, value: impl Into<Arg>) {
         self.variables.push((name.to_owned(), value.into()));
     }
 
-    /// A file for the agent, and the word that is its path.
+    /// Adds a file for the agent. Returns the argument that is its path.
     pub fn file(&mut self, name: &str, content: impl Into<Vec<u8>>) -> Arg {
         self.files.push(LaunchFile { name: name.to_owned(), content: content.into() });
         Arg { text: String::new(), file: Some(name.to_owned()) }
     }
 
-    /// A wish that this runtime cannot honour.
+    /// Reports every setting of the turn as unsupported, except those that the adapter applies.
+    pub fn unsupported_except(&mut self, turn: &Turn, applied: &[&str], reason: &str) {
+        for name in turn.settings().into_iter().filter(|name| !applied.contains(name)) {
+            self.unsupported(name, reason);
+        }
+    }
+
+    /// Reports a setting that this agent cannot apply.
     pub fn unsupported(&mut self, name: &str, reason: &str) {
         self.unsupported.push(UnsupportedSetting { name: name.to_owned(), reason: reason.to_owned() });
     }
@@ -149,7 +157,50 @@ impl From<String> for Arg {
 }
 
 impl Turn {
-    /// An option's value; a missing one where it was not set and has no default.
+    /// The names of all settings that differ from a plain turn with a prompt and all tools allowed.
+    pub fn settings(&self) -> Vec<&'static str> {
+        // All fields by name, without `..`: a new setting of the interface must be added here.
+        let Turn {
+            prompt: _,
+            system_prompt,
+            workspace: _,
+            extra_dirs,
+            session,
+            model,
+            fallback_model,
+            effort,
+            max_turns,
+            max_cost_micros,
+            approvals,
+            tools: ToolRules { allow, deny, only, without },
+            mcp_servers,
+            output_schema,
+            stream_text,
+            autopilot,
+            options: _,
+        } = self;
+        [
+            ("session", !matches!(session, SessionChoice::Fresh(_))),
+            ("system-prompt", system_prompt.is_some()),
+            ("extra-dirs", !extra_dirs.is_empty()),
+            ("model", model.is_some()),
+            ("fallback-model", fallback_model.is_some()),
+            ("effort", effort.is_some()),
+            ("max-turns", max_turns.is_some()),
+            ("max-cost", max_cost_micros.is_some()),
+            ("approvals", *approvals != Approvals::AllowAll),
+            ("tools", [allow, deny, only, without].iter().any(|rules| !rules.is_empty())),
+            ("mcp-servers", mcp_servers.is_some()),
+            ("output-schema", output_schema.is_some()),
+            ("stream-text", !stream_text),
+            ("autopilot", *autopilot),
+        ]
+        .into_iter()
+        .filter_map(|(name, is_set)| is_set.then_some(name))
+        .collect()
+    }
+
+    /// The value of an option; missing if it was not set and has no default.
     pub fn option(&self, name: &str) -> Json<'_> {
         let value = self.options.iter().find(|(key, _)| key == name).map_or("", |(_, value)| value);
         Json::parse(value)
@@ -157,26 +208,26 @@ impl Turn {
 }
 
 impl Failure {
-    /// A failure of which nothing is known but its class and message.
+    /// A failure of which only the class and the message are known.
     pub fn new(class: ErrorClass, message: impl Into<String>) -> Failure {
         Failure { class, message: message.into(), code: None, http_status: None, retry: usual_retry(class) }
     }
 
-    /// With the HTTP status behind it.
+    /// Sets the HTTP status that caused it.
     #[must_use]
     pub fn status(mut self, status: Option<u16>) -> Failure {
         self.http_status = status;
         self
     }
 
-    /// With the vendor's own code.
+    /// Sets the vendor's error code.
     #[must_use]
     pub fn code(mut self, code: Option<String>) -> Failure {
         self.code = code;
         self
     }
 
-    /// With other advice on retrying than is usual for its class.
+    /// Replaces the usual advice on retrying for its class.
     #[must_use]
     pub fn retry(mut self, retry: Retry) -> Failure {
         self.retry = retry;
@@ -184,11 +235,11 @@ impl Failure {
     }
 }
 
-/// What usually helps against failures of a class.
+/// The usual advice on retrying for a class.
 fn usual_retry(class: ErrorClass) -> Retry {
     match class {
         ErrorClass::Auth => Retry::AfterUserAction("log in again or set a valid key".to_owned()),
-        ErrorClass::Permission => Retry::AfterUserAction("grant what was denied".to_owned()),
+        ErrorClass::Permission => Retry::AfterUserAction("grant the access that was denied".to_owned()),
         ErrorClass::Quota => Retry::AfterUserAction("raise the quota or wait until it is renewed".to_owned()),
         ErrorClass::UnknownModel => Retry::AfterUserAction("choose another model".to_owned()),
         ErrorClass::InvalidOption | ErrorClass::NotFound => Retry::Never,
@@ -199,7 +250,8 @@ fn usual_retry(class: ErrorClass) -> Retry {
 }
 
 impl Usage {
-    /// Figures of which none is known yet.
+    /// Usage without any figures yet. `input_includes_cached` says how the agent counts: whether its input figure includes
+    /// cache reads and writes. It is `true` for an agent without a cache.
     pub fn new(scope: UsageScope, source: &str, input_includes_cached: bool) -> Usage {
         Usage {
             scope,
@@ -215,5 +267,46 @@ impl Usage {
             units: vec![],
             api_millis: None,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn plain_turn() -> Turn {
+        Turn {
+            prompt: "hello".to_owned(),
+            system_prompt: None,
+            workspace: "/workspace".to_owned(),
+            extra_dirs: vec![],
+            session: SessionChoice::Fresh(None),
+            model: None,
+            fallback_model: None,
+            effort: None,
+            max_turns: None,
+            max_cost_micros: None,
+            approvals: Approvals::AllowAll,
+            tools: ToolRules { allow: vec![], deny: vec![], only: vec![], without: vec![] },
+            mcp_servers: None,
+            output_schema: None,
+            stream_text: true,
+            autopilot: false,
+            options: vec![("option".to_owned(), "1".to_owned())],
+        }
+    }
+
+    #[test]
+    fn settings_that_are_not_applied_are_unsupported() {
+        let names = |turn: &Turn, applied: &[&str]| -> Vec<String> {
+            let mut launch = Launch::lines([""; 0]);
+            launch.unsupported_except(turn, applied, "it cannot");
+            launch.unsupported.into_iter().map(|setting| setting.name).collect()
+        };
+        assert_eq!(names(&plain_turn(), &[]), [""; 0]);
+        let mut turn = Turn { effort: Some("low".to_owned()), stream_text: false, ..plain_turn() };
+        turn.tools.without = vec!["bash".to_owned()];
+        assert_eq!(names(&turn, &[]), ["effort", "tools", "stream-text"]);
+        assert_eq!(names(&turn, &["effort", "model"]), ["tools", "stream-text"]);
     }
 }

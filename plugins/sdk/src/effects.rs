@@ -1,23 +1,23 @@
-//! Where an adapter puts what shall happen.
+//! The list of effects that an adapter fills.
 
 use crate::{
     Effect, Event, Failure, LogLevel, Notice, Outcome, Text, TextPart, Timer, ToolCall, ToolStatus, TurnEnd, Usage,
 };
 
-/// The longest beginning of a malformed frame that is passed on.
+/// How many bytes of a malformed frame are reported.
 const HEAD: usize = 200;
 
-/// What one call of an adapter makes happen, in order.
+/// The effects of one call of an adapter, in order.
 #[derive(Debug, Default, Clone, PartialEq)]
 pub struct Effects(Vec<Effect>);
 
 impl Effects {
-    /// How many there are.
+    /// The number of effects.
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// Whether there are none.
+    /// Whether there are no effects.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -30,44 +30,44 @@ impl Effects {
         self.0.truncate(length);
     }
 
-    /// The effects themselves.
+    /// The effects, as the host gets them.
     pub fn into_vec(self) -> Vec<Effect> {
         self.0
     }
 
-    /// The effects themselves.
+    /// The effects so far.
     pub fn as_slice(&self) -> &[Effect] {
         &self.0
     }
 
-    /// Say something to the orchestrator.
+    /// Reports an event to the caller.
     pub fn emit(&mut self, event: Event) {
         self.0.push(Effect::Emit(event));
     }
 
-    /// Write to the agent's stdin.
+    /// Writes to the agent's stdin.
     pub fn write(&mut self, bytes: impl Into<Vec<u8>>) {
         self.0.push(Effect::Write(bytes.into()));
     }
 
-    /// Write one line to the agent's stdin.
+    /// Writes one line to the agent's stdin.
     pub fn write_line(&mut self, line: impl Into<String>) {
         let mut line = line.into();
         line.push('\n');
         self.write(line);
     }
 
-    /// Close the agent's stdin.
+    /// Closes the agent's stdin.
     pub fn close_stdin(&mut self) {
         self.0.push(Effect::CloseStdin);
     }
 
-    /// Ask for a `Input::Timer` after so many milliseconds.
+    /// Requests an `Input::Timer` after this many milliseconds.
     pub fn set_timer(&mut self, number: u32, milliseconds: u32) {
         self.0.push(Effect::SetTimer(Timer { number, milliseconds }));
     }
 
-    /// A piece of an answer that is being written.
+    /// A part of a message that is still being written.
     pub fn text_delta(&mut self, id: &str, parent: Option<&str>, text: Text) {
         self.emit(Event::TextDelta(part(id, parent, text)));
     }
@@ -77,17 +77,17 @@ impl Effects {
         self.emit(Event::Message(part(id, parent, text)));
     }
 
-    /// A piece of the model's reasoning.
+    /// A part of reasoning that is still being written.
     pub fn thinking_delta(&mut self, id: &str, parent: Option<&str>, text: Text) {
         self.emit(Event::ThinkingDelta(part(id, parent, text)));
     }
 
-    /// A whole piece of reasoning, which replaces its deltas.
+    /// A whole block of reasoning, which replaces its deltas.
     pub fn thinking(&mut self, id: &str, parent: Option<&str>, text: Text) {
         self.emit(Event::Thinking(part(id, parent, text)));
     }
 
-    /// More output of a running tool.
+    /// More output of a tool that is still running.
     pub fn tool_output(&mut self, id: &str, parent: Option<&str>, text: Text) {
         self.emit(Event::ToolOutput(part(id, parent, text)));
     }
@@ -97,27 +97,27 @@ impl Effects {
         self.emit(Event::Tool(call));
     }
 
-    /// Figures of usage.
+    /// Token counts and costs.
     pub fn usage(&mut self, usage: Usage) {
         self.emit(Event::Usage(usage));
     }
 
-    /// Something a person may want to read.
+    /// A message for the user.
     pub fn notice(&mut self, level: LogLevel, text: impl Into<String>) {
         self.emit(Event::Notice(Notice { level, text: text.into() }));
     }
 
-    /// The runtime says that the turn is over.
+    /// The agent reports that the turn is over.
     pub fn turn_ended(&mut self, outcome: Outcome, answer: Option<Text>) {
         self.emit(Event::TurnEnded(TurnEnd { outcome, answer, structured_output: None }));
     }
 
-    /// The runtime says that the turn succeeded.
+    /// The agent reports that the turn succeeded.
     pub fn completed(&mut self, answer: Option<Text>) {
         self.turn_ended(Outcome::Completed, answer);
     }
 
-    /// The runtime says that the turn failed.
+    /// The agent reports that the turn failed.
     pub fn failed(&mut self, failure: Failure) {
         self.turn_ended(Outcome::Failed(failure), None);
     }
@@ -127,7 +127,7 @@ impl Effects {
         self.emit(Event::Unknown(kind.to_owned()));
     }
 
-    /// A frame that is not what the protocol says.
+    /// A frame that violates the protocol. Its beginning is reported.
     pub fn malformed(&mut self, frame: &str) {
         let mut end = frame.len().min(HEAD);
         while !frame.is_char_boundary(end) {
@@ -142,7 +142,7 @@ fn part(id: &str, parent: Option<&str>, text: Text) -> TextPart {
 }
 
 impl ToolCall {
-    /// A tool call of which only the state is known yet.
+    /// A tool call of which only the status is known yet.
     pub fn new(id: &str, status: ToolStatus) -> ToolCall {
         ToolCall {
             id: id.to_owned(),
@@ -156,7 +156,7 @@ impl ToolCall {
         }
     }
 
-    /// With the tool's name.
+    /// Sets the tool's name.
     #[must_use]
     pub fn named(mut self, name: &str) -> ToolCall {
         self.name = Some(name.to_owned());

@@ -1,30 +1,30 @@
-//! How hard the model shall think, on the scale that all runtimes share.
+//! How much the model reasons, on a scale that all agents share.
 
-/// The common scale, in rising order.
+/// The common scale, in ascending order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Effort {
     /// No reasoning at all.
     None,
-    /// The least there is.
+    /// As little reasoning as possible.
     Minimal,
-    /// Little.
+    /// Less than usual.
     Low,
-    /// The middle.
+    /// The usual amount.
     Medium,
-    /// Much.
+    /// More than usual.
     High,
-    /// Very much.
+    /// Much more than usual.
     Xhigh,
-    /// The most there is.
+    /// As much reasoning as possible.
     Max,
 }
 
 impl Effort {
-    /// All of them, in rising order.
+    /// All levels, in ascending order.
     pub const ALL: [Effort; 7] =
         [Effort::None, Effort::Minimal, Effort::Low, Effort::Medium, Effort::High, Effort::Xhigh, Effort::Max];
 
-    /// As it is written.
+    /// The name in the interface and in configuration: "low".
     pub fn name(self) -> &'static str {
         match self {
             Effort::None => "none",
@@ -37,15 +37,15 @@ impl Effort {
         }
     }
 
-    /// From how it is written.
+    /// The level with this name.
     pub fn parse(name: &str) -> Option<Effort> {
         Effort::ALL.into_iter().find(|effort| effort.name() == name)
     }
 }
 
-/// The nearest that a runtime offers: the highest that is not above the wish, or the lowest there is.
-pub fn nearest_effort(wish: Effort, offered: &[Effort]) -> Option<Effort> {
-    let below = offered.iter().copied().filter(|effort| *effort <= wish).max();
+/// The nearest level that an agent offers: the highest one that is not above the requested level, else the lowest.
+pub fn nearest_effort(requested: Effort, offered: &[Effort]) -> Option<Effort> {
+    let below = offered.iter().copied().filter(|effort| *effort <= requested).max();
     below.or_else(|| offered.iter().copied().min())
 }
 
@@ -54,11 +54,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_wish_is_lowered_to_what_is_offered() {
+    fn the_nearest_lower_level_is_used() {
         let offered = [Effort::Low, Effort::Medium, Effort::High, Effort::Xhigh];
-        for (wish, given) in [("max", "xhigh"), ("xhigh", "xhigh"), ("medium", "medium"), ("none", "low")] {
-            let wish = Effort::parse(wish).expect("on the scale");
-            assert_eq!(nearest_effort(wish, &offered).map(Effort::name), Some(given));
+        for (requested, given) in [("max", "xhigh"), ("xhigh", "xhigh"), ("medium", "medium"), ("none", "low")] {
+            let requested = Effort::parse(requested).expect("on the scale");
+            assert_eq!(nearest_effort(requested, &offered).map(Effort::name), Some(given));
         }
         assert_eq!(nearest_effort(Effort::Low, &[]), None);
         assert_eq!(Effort::parse("bogus"), None);

@@ -1,4 +1,4 @@
-//! From the trait to the component's exports.
+//! Turns an implementation of the trait into the component's exports.
 
 use crate::bindings::exports::wharf::runtime::runtime_adapter::Guest;
 use crate::host::Imported;
@@ -9,18 +9,17 @@ use crate::{
 use std::cell::RefCell;
 use std::marker::PhantomData;
 
-/// Make the component's exports from an [`Adapter`].
+/// Makes the component's exports from an [`Adapter`].
 ///
-/// It also sets the component's global allocator, one that is made for many short strings. In a native build it does
-/// nothing, so that the adapter's logic can be tested there.
+/// With the default feature `allocator` it also sets the component's global allocator, which is made for many short
+/// strings. In a native build the macro does nothing, so that the adapter's logic can be tested there.
 #[macro_export]
 macro_rules! export {
     ($adapter:ty) => {
         #[cfg(target_family = "wasm")]
         const _: () = {
             use $crate::bindings;
-            #[global_allocator]
-            static MEMORY: $crate::Memory = $crate::Memory;
+            $crate::set_allocator!();
             thread_local! {
                 static ADAPTER: $crate::Slot<$adapter> = $crate::Slot::default();
             }
@@ -35,7 +34,27 @@ macro_rules! export {
     };
 }
 
-/// Holds the one value of an instance.
+/// Sets the global allocator of a component. The feature is one of this crate, so the macro that is exported depends on
+/// it, and not the code inside the macro.
+#[cfg(feature = "allocator")]
+#[doc(hidden)]
+#[macro_export]
+macro_rules! set_allocator {
+    () => {
+        #[global_allocator]
+        static ALLOCATOR: $crate::Allocator = $crate::Allocator;
+    };
+}
+
+/// Leaves the global allocator to the adapter.
+#[cfg(not(feature = "allocator"))]
+#[doc(hidden)]
+#[macro_export]
+macro_rules! set_allocator {
+    () => {};
+}
+
+/// Holds the one adapter value of an instance.
 #[doc(hidden)]
 #[derive(Default)]
 pub struct Slot<A>(RefCell<A>);
@@ -47,13 +66,13 @@ impl<A> Slot<A> {
     }
 }
 
-/// An adapter that knows where its one value is; [`export!`] implements it.
+/// Gives access to the one adapter value of an instance; [`export!`] implements it.
 #[doc(hidden)]
 pub trait InSlot: Adapter {
     fn with<R>(work: impl FnOnce(&mut Self) -> R) -> R;
 }
 
-/// The component's exports, in terms of the trait.
+/// Implements the component's exports by calling the trait.
 #[doc(hidden)]
 pub struct Exported<A>(PhantomData<A>);
 

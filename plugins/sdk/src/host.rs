@@ -3,31 +3,31 @@
 use crate::bindings::wharf::runtime::host as imported;
 use crate::{Command, FoundProgram, HostError, LogLevel, Output, Request, Response};
 
-/// The host, during `resolve_binary`, `finish` and `list_models`. A trait, so that tests bring their own:
+/// The host, callable during `resolve_binary`, `finish` and `list_models`. A trait, so that tests can use
 /// [`crate::testing::FakeHost`].
 pub trait Host {
-    /// Look a name up in PATH, or check that an absolute path is a program.
+    /// Looks a name up in PATH, or checks that an absolute path is a program.
     fn find_program(&self, name: &str) -> Result<FoundProgram, HostError>;
-    /// Run a program that was found. Never through a shell.
+    /// Runs a program that `find_program` gave. Never through a shell.
     fn run(&self, command: &Command) -> Result<Output, HostError>;
-    /// One HTTP request. Redirects are not followed.
+    /// Sends one HTTP request. Redirects are not followed.
     fn fetch(&self, request: &Request) -> Result<Response, HostError>;
-    /// A file among the granted patterns.
+    /// Reads a file that matches a granted pattern.
     fn read_file(&self, path: &str) -> Result<Vec<u8>, HostError>;
-    /// One of the run's own launch files, as the agent left it.
+    /// Reads one of the run's own launch files, as the agent left it.
     fn read_launch_file(&self, name: &str) -> Result<Vec<u8>, HostError>;
-    /// An environment variable; empty counts as unset.
+    /// An environment variable; empty counts as unset. One that was not granted is denied, not absent.
     fn variable(&self, name: &str) -> Result<Option<String>, HostError>;
-    /// A line in the host's log.
+    /// Writes a line to the host's log.
     fn log(&self, level: LogLevel, message: &str);
 
-    /// An environment variable that is set, granted and not empty.
+    /// An environment variable, if it is granted, set and not empty.
     fn set_variable(&self, name: &str) -> Option<String> {
         self.variable(name).ok().flatten()
     }
 }
 
-/// The real one: the component's imports.
+/// The real host: the component's imports.
 pub(crate) struct Imported;
 
 impl Host for Imported {

@@ -1,81 +1,75 @@
 //! JSON without building values.
 //!
-//! An adapter asks a line for the few fields it needs; everything else is skipped over, and long text is handed to the
-//! host as a span of the chunk. What is skipped is checked for balance (quotes, brackets, the end of the line), not
-//! for grammar. Nothing here recurses, so depth costs nothing.
+//! An adapter picks the few fields it needs from a line; everything else is skipped, and long text is passed to the host
+//! as a span of the chunk. Skipped parts are checked for balance (quotes, brackets, the end of the line), not for
+//! grammar. Nothing here recurses, so nesting depth costs no stack.
 
 mod escape;
 mod object;
-mod walk;
 
+pub use crate::skip::Malformed;
 pub use escape::{quote, unescape};
 pub use object::{Object, array};
-pub(crate) use walk::{skip_nested, skip_scalar};
 
-use crate::tape::{Head, Tape, Value, skip_spaces};
+use crate::skip::{skip_spaces, skip_string, skip_value, skip_whitespace};
+use crate::tape::{KeyPrefix, Tape, Value};
 use crate::{Span, Text, scan};
 use std::borrow::Cow;
-use walk::{Fields, skip_blanks, skip_value};
 
-/// The frame is not the JSON that was expected.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Malformed;
-
-/// A JSON value as it stands in its text, or a missing one. Looking into a missing value gives a missing value.
+/// A JSON value inside its text, or a missing value. A field or item of a missing value is missing too.
 #[derive(Debug, Clone, Copy)]
 pub struct Json<'a> {
-    /// What it stands in, whole: the scanner looks at blocks, which may reach beyond the value.
+    /// The whole text that contains it: the scanner reads blocks, which may extend beyond the value.
     source: &'a str,
-    /// Where it begins in there, without blanks before it.
+    /// Where it starts in the source, after any whitespace.
     start: usize,
-    /// Where it ends; where it begins, if it is missing.
+    /// Where it ends; equal to `start` if it is missing.
     end: usize,
-    /// Whether the source is the chunk, so that the host can be told a place in it. It is not where the value came from
-    /// a file, a response, a literal.
+    /// Whether the source is the chunk, so that a span of it means something to the host. False for a value from a
+    /// file, a response or a literal.
     in_chunk: bool,
-    /// What was read of it before, and the value's place in that.
+    /// The tape that it was read onto, and its index there.
     tape: Option<(&'a Tape, u16)>,
 }
 
-/// A missing value.
+/// The missing value.
 pub const MISSING: Json<'static> = Json { source: "", start: 0, end: 0, in_chunk: false, tape: None };
 
 impl<'a> Json<'a> {
-    /// The value in a text of its own, not of the chunk. Blank text is a missing value.
+    /// The value in a text that is not the chunk. Blank text is a missing value.
     pub fn parse(text: &'a str) -> Json<'a> {
         let text = text.trim();
         Json { source: text, start: 0, end: text.len(), in_chunk: false, tape: None }
     }
 
-    /// The value that begins at `start` and has the rest of its line for itself, read onto a tape where it finds place
-    /// there; and where the line ends. Nothing where it takes a look at the whole line to tell, which [`Json::whole`]
-    /// is for.
+    /// Reads the value that starts at `start` onto the tape. Returns it, and where its line ends. Returns `None` if the
+    /// value does not fit on the tape, is malformed or is followed by something else: then [`Json::whole`] decides.
     #[inline]
     pub(crate) fn read(chunk: &'a str, start: usize, tape: &'a mut Tape) -> Option<(Json<'a>, usize)> {
         let bytes = chunk.as_bytes();
         let end = tape.read(bytes, start).ok().flatten()?;
-        let behind = skip_spaces(bytes, end);
-        matches!(bytes.get(behind), None | Some(b'\n')).then_some(())?;
-        Some((Json { source: chunk, start, end, in_chunk: true, tape: Some((tape, 0)) }, behind))
+        let line_end = skip_spaces(bytes, end);
+        matches!(bytes.get(line_end), None | Some(b'\n')).then_some(())?;
+        Some((Json { source: chunk, start, end, in_chunk: true, tape: Some((tape, 0)) }, line_end))
     }
 
-    /// The value in `chunk[start..end]`, a whole line: for one that has more values than a tape takes, or other blanks
-    /// around it than JSON knows.
+    /// The value in `chunk[start..end]`, a whole line: for a line with more values than fit on a tape, or with
+    /// whitespace around it that JSON does not allow.
     pub(crate) fn whole(chunk: &'a str, start: usize, end: usize, tape: &mut Tape) -> Result<Json<'a>, Malformed> {
         let line = &chunk[start..end];
         let start = end - line.trim_ascii_start().len();
         let end = start + line.trim_ascii().len();
-        let behind = tape.read(chunk.as_bytes(), start)?;
-        let whole = behind.is_none_or(|behind| behind == end);
+        let value_end = tape.read(chunk.as_bytes(), start)?;
+        let whole = value_end.is_none_or(|value_end| value_end == end);
         if whole { Ok(Json { source: chunk, start, end, in_chunk: true, tape: None }) } else { Err(Malformed) }
     }
 
-    /// Its text as it stands.
+    /// The JSON text of the value.
     pub fn raw(self) -> &'a str {
         &self.source[self.start..self.end]
     }
 
-    /// Whether there is no such value.
+    /// Whether the value does not exist.
     pub fn is_missing(self) -> bool {
         self.start == self.end
     }
@@ -100,8 +94,8 @@ impl<'a> Json<'a> {
         self.first() == Some(b'"')
     }
 
-    /// Some fields of an object, in one pass over it; those that it does not have are missing. Of a field that stands
-    /// twice the last one counts.
+    /// Some fields of an object, in one pass over it. Fields that it does not have are missing. If a field occurs twice,
+    /// the last one counts.
     pub fn pick<const N: usize>(self, keys: [&str; N]) -> Result<[Json<'a>; N], Malformed> {
         let mut found = [MISSING; N];
         match self.tape.filter(|(tape, index)| tape.value(*index).open) {
@@ -112,13 +106,14 @@ impl<'a> Json<'a> {
         Ok(found)
     }
 
-    /// Where it was read before. One for each number of keys: with that known, they are compared without a loop, each
-    /// round of which would be a look at the guest's clock.
+    /// From a value that is on the tape. Generic over the number of keys, so that they are compared without a loop: in
+    /// a guest every iteration checks the time limit.
     fn pick_from<const N: usize>(self, tape: &'a Tape, index: u16, keys: [&str; N], found: &mut [Json<'a>; N]) {
-        let heads = keys.map(|key| Head::of(key.as_bytes()));
+        let prefixes = keys.map(|key| KeyPrefix::of(key.as_bytes()));
         for (at, value) in tape.values_in(index) {
             for slot in 0..N {
-                if heads[slot] == value.head && (keys[slot].len() <= Head::TOLD || self.has_key(value, keys[slot])) {
+                let (key, is_short) = (keys[slot], keys[slot].len() <= KeyPrefix::BYTES);
+                if prefixes[slot] == value.prefix && (is_short || self.has_key(value, key)) {
                     found[slot] = Json { start: value.start, end: value.end, tape: Some((tape, at)), ..self };
                     break;
                 }
@@ -126,19 +121,18 @@ impl<'a> Json<'a> {
         }
     }
 
-    /// Whether a value has this key, whose head it has.
+    /// Whether a value whose key has the same prefix has this key.
     #[inline(never)]
     fn has_key(self, value: &Value, key: &str) -> bool {
         let (wanted, found) = (key.as_bytes(), &self.source.as_bytes()[value.key.0..value.key.1]);
         match (wanted.last_chunk::<8>(), found.last_chunk::<8>()) {
-            // With the head, these are all bytes of a key that is not long.
-            (Some(wanted_end), Some(found_end)) if wanted.len() <= Head::TOLD + 8 => wanted_end == found_end,
+            // Together with the prefix, these are all bytes of a key of up to 15 bytes.
+            (Some(wanted_end), Some(found_end)) if wanted.len() <= KeyPrefix::BYTES + 8 => wanted_end == found_end,
             _ => scan::same(wanted, found),
         }
     }
 
-    /// Where it was not. Apart from `pick`, so that there is one of it in a component and not one for each number of
-    /// keys.
+    /// From a value that is not on the tape. Not generic over the number of keys, so that a component contains it once.
     fn pick_into(self, keys: &[&str], found: &mut [Json<'a>]) -> Result<(), Malformed> {
         let mut fields = Fields::of(self)?;
         while let Some((key, value)) = fields.step()? {
@@ -149,19 +143,19 @@ impl<'a> Json<'a> {
         Ok(())
     }
 
-    /// One field of an object.
+    /// One field of an object; missing if this is not an object.
     #[must_use]
     pub fn get(self, key: &str) -> Json<'a> {
         self.pick([key]).map_or(MISSING, |[value]| value)
     }
 
-    /// A field of a field, and so on.
+    /// A field by its path: `line.at(&["message", "id"])`.
     #[must_use]
     pub fn at(self, path: &[&str]) -> Json<'a> {
         path.iter().fold(self, |value, key| value.get(key))
     }
 
-    /// The fields of an object, up to the first that is malformed. Keys are as they stand, escapes and all.
+    /// The fields of an object, up to the first malformed one. Keys are not unescaped.
     pub fn fields(self) -> impl Iterator<Item = (&'a str, Json<'a>)> {
         let mut read = self.values().filter(|_| self.is_object());
         let mut fields = Fields::of(self).ok().filter(|_| read.is_none());
@@ -171,11 +165,11 @@ impl<'a> Json<'a> {
         })
     }
 
-    /// The items of an array, up to the first that is malformed.
+    /// The items of an array, up to the first malformed one.
     pub fn items(self) -> impl Iterator<Item = Json<'a>> {
         let bytes = self.source.as_bytes();
         let mut read = self.values().filter(|_| self.is_array());
-        let mut at = if self.is_array() { skip_blanks(bytes, self.start + 1) } else { self.end };
+        let mut at = if self.is_array() { skip_whitespace(bytes, self.start + 1) } else { self.end };
         std::iter::from_fn(move || {
             if let Some(values) = &mut read {
                 return values.next().map(|(_, item)| item);
@@ -185,20 +179,20 @@ impl<'a> Json<'a> {
             }
             let end = skip_value(bytes, at, self.end).filter(|end| *end < self.end)?;
             let item = self.part(at, end);
-            at = skip_blanks(bytes, end);
+            at = skip_whitespace(bytes, end);
             if bytes.get(at) == Some(&b',') {
-                at = skip_blanks(bytes, at + 1);
+                at = skip_whitespace(bytes, at + 1);
             }
             Some(item)
         })
     }
 
-    /// A string as it stands between its quotes: for names, which need no escapes.
+    /// The text between the quotes of a string, not unescaped: for names, which have no escapes.
     pub fn name(self) -> Option<&'a str> {
         self.inside().map(|(start, end)| &self.source[start..end])
     }
 
-    /// From where to where a string stands between its quotes.
+    /// Where the text between the quotes of a string starts and ends.
     #[inline]
     fn inside(self) -> Option<(usize, usize)> {
         let bytes = self.source.as_bytes();
@@ -207,7 +201,7 @@ impl<'a> Json<'a> {
             .then(|| (self.start + 1, self.end - 1))
     }
 
-    /// Whether it is this string.
+    /// Whether it is a string with exactly this text.
     pub fn is(self, wanted: &str) -> bool {
         self.name().is_some_and(|name| scan::same(name.as_bytes(), wanted.as_bytes()))
     }
@@ -227,7 +221,7 @@ impl<'a> Json<'a> {
         self.str().map(Cow::into_owned)
     }
 
-    /// A string as text for an event: a span of the chunk, which the host cuts out and unescapes.
+    /// A string as text for an event: a span of the chunk, which the host reads and unescapes.
     #[inline]
     pub fn text(self) -> Option<Text> {
         if self.in_chunk {
@@ -236,12 +230,12 @@ impl<'a> Json<'a> {
         self.string().map(Text::Inline)
     }
 
-    /// A string as text for an event, empty where there is none.
+    /// A string as text for an event; empty if it is not a string.
     pub fn text_or_empty(self) -> Text {
         self.text().unwrap_or(Text::Inline(String::new()))
     }
 
-    /// The value's own JSON as text for an event; nothing where it is missing.
+    /// The value's JSON as text for an event.
     pub fn verbatim(self) -> Option<Text> {
         if self.is_missing() {
             return None;
@@ -253,7 +247,7 @@ impl<'a> Json<'a> {
         })
     }
 
-    /// A number that is a whole one and not negative.
+    /// A whole number that is not negative. `12.0` counts as whole.
     pub fn u64(self) -> Option<u64> {
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "checked by the guard")]
         self.raw().parse().ok().or_else(|| match self.f64() {
@@ -262,24 +256,24 @@ impl<'a> Json<'a> {
         })
     }
 
-    /// A number that is a whole one.
+    /// A whole number.
     pub fn i32(self) -> Option<i32> {
         self.raw().parse().ok()
     }
 
-    /// A number.
+    /// Any number.
     pub fn f64(self) -> Option<f64> {
         self.first().filter(|byte| byte.is_ascii_digit() || *byte == b'-')?;
         self.raw().parse().ok()
     }
 
-    /// Dollars as millionths of a dollar, rounded.
+    /// A number of dollars, in millionths of a dollar, rounded.
     pub fn micros(self) -> Option<u64> {
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "checked by the guard")]
         self.f64().filter(|dollars| (0.0..1.0e12).contains(dollars)).map(|dollars| (dollars * 1e6).round() as u64)
     }
 
-    /// True or false.
+    /// A boolean.
     pub fn bool(self) -> Option<bool> {
         match self.raw() {
             "true" => Some(true),
@@ -293,7 +287,7 @@ impl<'a> Json<'a> {
         self.raw() == "true"
     }
 
-    /// What is in an object or an array, with the keys, where that was read before.
+    /// The values inside an object or array that is on the tape, with their keys.
     fn values(self) -> Option<impl Iterator<Item = (&'a [u8], Json<'a>)>> {
         let (tape, index) = self.tape.filter(|(tape, index)| tape.value(*index).open)?;
         Some(tape.values_in(index).map(move |(at, value)| {
@@ -311,17 +305,55 @@ impl<'a> Json<'a> {
     }
 }
 
+/// Steps through the fields of an object that is not on a tape.
+struct Fields<'a> {
+    object: Json<'a>,
+    at: usize,
+    first: bool,
+}
+
+impl<'a> Fields<'a> {
+    fn of(object: Json<'a>) -> Result<Fields<'a>, Malformed> {
+        if object.is_object() { Ok(Fields { object, at: object.start + 1, first: true }) } else { Err(Malformed) }
+    }
+
+    fn step(&mut self) -> Result<Option<(&'a str, Json<'a>)>, Malformed> {
+        let (bytes, end) = (self.object.source.as_bytes(), self.object.end);
+        let mut at = skip_whitespace(bytes, self.at);
+        match bytes.get(at) {
+            Some(b'}') if at + 1 == end => return Ok(None),
+            Some(b',') if !self.first => at = skip_whitespace(bytes, at + 1),
+            Some(b'"') if self.first => {}
+            _ => return Err(Malformed),
+        }
+        self.first = false;
+        if bytes.get(at) != Some(&b'"') {
+            return Err(Malformed);
+        }
+        let key_end = skip_string(bytes, at).ok_or(Malformed)?;
+        let colon = skip_whitespace(bytes, key_end);
+        if bytes.get(colon) != Some(&b':') {
+            return Err(Malformed);
+        }
+        let start = skip_whitespace(bytes, colon + 1);
+        // A value that ends after the object was never closed in it: the scanner found its end in another line.
+        let value_end = skip_value(bytes, start, end).filter(|value_end| *value_end < end).ok_or(Malformed)?;
+        self.at = value_end;
+        Ok(Some((&self.object.source[at + 1..key_end - 1], self.object.part(start, value_end))))
+    }
+}
+
 fn span(start: usize, length: usize) -> Span {
     // A chunk is far below 4 GiB: the host's frame limit is a u32 too.
     Span { start: u32::try_from(start).unwrap_or(u32::MAX), length: u32::try_from(length).unwrap_or(u32::MAX) }
 }
 
-/// The end of the line that begins at `start`: the place of its newline, or the end of the text.
+/// The end of the line that starts at `start`: the position of its newline, or the end of the text.
 pub(crate) fn find_newline(text: &str, start: usize) -> usize {
     scan::newline(text.as_bytes(), start).unwrap_or(text.len())
 }
 
-/// Whether two texts are the same, as `==` says; in a guest that calls a C function which goes byte by byte.
+/// The same as `==`, but faster in a guest, where `==` calls a C function that compares byte by byte.
 pub fn same(one: &str, other: &str) -> bool {
     scan::same(one.as_bytes(), other.as_bytes())
 }

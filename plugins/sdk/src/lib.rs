@@ -1,13 +1,36 @@
-//! Write a Wharf adapter.
+//! Write an adapter for Wharf.
 //!
-//! An adapter is a WebAssembly component that knows one coding-agent CLI. It tells the host how to find and start the
-//! program, and turns what the program prints into events. It does nothing by itself: no files, no network, no clock.
-//! What it needs from outside it asks of the host, which grants or denies.
+//! Wharf runs coding-agent CLIs. An adapter knows one of them. It is a WebAssembly component that tells the host how to
+//! find and start the program, and turns the program's output into events.
 //!
-//! Implement [`Adapter`], name it in [`export!`], build for `wasm32-wasip2`:
+//! # Theory of operation
+//!
+//! An adapter does nothing by itself: it has no files, no network, no processes and no clock. The host does the work and
+//! calls the adapter:
+//!
+//! 1. [`Adapter::describe`] names the adapter, its options and the access it needs. The user grants access; the host
+//!    enforces it.
+//! 2. [`Adapter::resolve_binary`] finds the program, its version and what that version can do.
+//! 3. [`Adapter::build_args`] and [`Adapter::build_prompt`] turn the settings of a turn into a command line and a prompt.
+//!    A setting that the agent cannot apply is reported with [`Launch::unsupported`], never dropped.
+//! 4. The host starts the process and passes its output in whole lines to [`Adapter::parse_chunk`], which calls
+//!    [`Adapter::line`] for each. Answers, messages, timers and cancellations go to [`Adapter::handle`]. Both put
+//!    [`Effects`] into a list: events for the caller, and writes to the agent's stdin.
+//! 5. After the process has exited, [`Adapter::finish`] may look up what the output did not contain. If nothing said how
+//!    the turn ended, [`Adapter::parse_error`] decides by the exit status and stderr.
+//!
+//! Only `resolve_binary`, `finish` and `list_models` get a [`Host`]. Everything else is a pure function of its input, so
+//! that a recording gives the same events when it is replayed.
+//!
+//! Lines are read with [`Json`], which builds no values: an adapter picks the fields it needs, and long text goes back to
+//! the host as a span of its own buffer.
+//!
+//! # Example
+//!
+//! Implement [`Adapter`], name the type in [`export!`], build for `wasm32-wasip2`:
 //!
 //! ```
-//! use wharf_adapter::{Adapter, AdapterInfo, Binary, Effects, Failure, Host, Json, Launch, Malformed, Environment, Turn};
+//! use wharf_adapter::{Adapter, AdapterInfo, Binary, Effects, Environment, Failure, Host, Json, Launch, Malformed, Turn};
 //!
 //! #[derive(Default)]
 //! struct Parrot;
@@ -19,8 +42,10 @@
 //!     fn resolve_binary(&mut self, host: &dyn Host, environment: &Environment) -> Result<Binary, Failure> {
 //!         Ok(Binary::at(wharf_adapter::locate(host, environment, &["parrot"], "npm install -g parrot")?))
 //!     }
-//!     fn build_args(&mut self, _turn: &Turn, _binary: &Binary) -> Result<Launch, Failure> {
-//!         Ok(Launch::lines(["--json"]))
+//!     fn build_args(&mut self, turn: &Turn, _binary: &Binary) -> Result<Launch, Failure> {
+//!         let mut launch = Launch::lines(["--json"]);
+//!         launch.unsupported_except(turn, &[], "a parrot has no settings");
+//!         Ok(launch)
 //!     }
 //!     fn line(&mut self, line: Json<'_>, out: &mut Effects) -> Result<(), Malformed> {
 //!         let [kind, text] = line.pick(["type", "text"])?;
@@ -36,12 +61,19 @@
 //! wharf_adapter::export!(Parrot);
 //! ```
 //!
-//! The logic is plain Rust: [`testing`] has a host to test it against natively, without wasm.
+//! The logic is plain Rust: [`testing`] has a fake host to test it natively, without WebAssembly.
+//!
+//! # Features
+//!
+//! - `allocator` (default): [`export!`] also sets the component's global allocator, which is made for many short strings.
+//!   An adapter with a `#[global_allocator]` of its own turns this off: `default-features = false`.
 
-// The generated code names this crate from inside and from outside alike.
+// The generated code refers to this crate by name, inside the crate and outside.
 extern crate self as wharf_adapter;
 
 mod adapter;
+#[cfg(any(all(target_family = "wasm", feature = "allocator"), test))]
+mod allocator;
 mod build;
 mod effects;
 mod effort;
@@ -49,9 +81,8 @@ mod export;
 mod host;
 pub mod json;
 mod locate;
-#[cfg(any(target_family = "wasm", test))]
-mod memory;
 mod scan;
+mod skip;
 mod stderr;
 mod tape;
 pub mod testing;
@@ -64,12 +95,12 @@ mod version;
     clippy::all,
     clippy::pedantic,
     clippy::unwrap_used,
-    reason = "generated; the documentation is in wit/runtime.wit"
+    reason = "generated; wit/runtime.wit has the documentation"
 )]
 #[doc(hidden)]
 pub mod bindings {
     wit_bindgen::generate!({
-        path: "../../wit",
+        path: "wit",
         world: "adapter",
         pub_export_macro: true,
         export_macro_name: "export_component",
@@ -84,6 +115,9 @@ pub mod bindings {
 pub use wit_bindgen::rt as wit_bindgen_rt;
 
 pub use adapter::Adapter;
+#[cfg(any(all(target_family = "wasm", feature = "allocator"), test))]
+#[doc(hidden)]
+pub use allocator::Allocator;
 pub use bindings::wharf::runtime::host::{Command, FoundProgram, HostError, Output, Request, Response};
 pub use bindings::wharf::runtime::types::{
     Access, AdapterInfo, Answer, Approvals, Arg, Ask, AskKind, Binary, Capabilities, ChangeKind, Choice, ChoiceKind,
@@ -100,8 +134,5 @@ pub use export::{Exported, InSlot, Slot};
 pub use host::Host;
 pub use json::{Json, Malformed};
 pub use locate::{locate, probe_version};
-#[cfg(any(target_family = "wasm", test))]
-#[doc(hidden)]
-pub use memory::Memory;
 pub use stderr::failure_from_stderr;
 pub use version::Version;

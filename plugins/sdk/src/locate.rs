@@ -1,8 +1,8 @@
-//! Finding the runtime's program and its version, as most adapters do it.
+//! Finding the agent's program and its version, as most adapters do it.
 
 use crate::{Command, Environment, ErrorClass, Failure, Host, HostError, Retry, Version};
 
-/// The program that the user named, else the first of the candidates (names or absolute paths) that is there.
+/// The program that the user named, else the first of the candidates (names or absolute paths) that exists.
 pub fn locate(
     host: &dyn Host,
     environment: &Environment,
@@ -10,8 +10,8 @@ pub fn locate(
     install: &str,
 ) -> Result<String, Failure> {
     if let Some(named) = &environment.program {
-        return host.find_program(named).map(|found| found.path).map_err(|problem| {
-            let message = format!("the program that was named, {named}, cannot be used: {}", problem_text(&problem));
+        return host.find_program(named).map(|found| found.path).map_err(|error| {
+            let message = format!("the configured program {named} cannot be used: {}", error_text(&error));
             Failure::new(ErrorClass::NotFound, message)
         });
     }
@@ -19,14 +19,14 @@ pub fn locate(
     for candidate in candidates {
         match host.find_program(candidate) {
             Ok(found) => return Ok(found.path),
-            Err(problem) => tried.push(format!("{candidate} ({})", problem_text(&problem))),
+            Err(error) => tried.push(format!("{candidate} ({})", error_text(&error))),
         }
     }
     let message = format!("the program was not found; tried {}", tried.join(", "));
     Err(Failure::new(ErrorClass::NotFound, message).retry(Retry::AfterUserAction(install.to_owned())))
 }
 
-/// What `PROGRAM ARGS` prints as its version. A program that does not answer in time has none.
+/// The version that `PROGRAM ARGS` prints, if it prints one.
 pub fn probe_version(
     host: &dyn Host,
     program: &str,
@@ -41,12 +41,12 @@ pub fn probe_version(
     Ok(Version::find(&String::from_utf8_lossy(&output.stdout)))
 }
 
-fn problem_text(problem: &HostError) -> String {
-    match problem {
-        HostError::Denied(why) => format!("denied: {why}"),
+fn error_text(error: &HostError) -> String {
+    match error {
+        HostError::Denied(reason) => format!("denied: {reason}"),
         HostError::NotFound(_) => "not found".to_owned(),
         HostError::TimedOut => "timed out".to_owned(),
         HostError::TooLarge => "too large".to_owned(),
-        HostError::Failed(why) => why.clone(),
+        HostError::Failed(reason) => reason.clone(),
     }
 }

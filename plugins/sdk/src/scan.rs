@@ -1,49 +1,49 @@
-//! Looks for the few bytes that matter in JSON text, sixteen at a time.
+//! Searches JSON text for the few bytes that matter, sixteen at a time.
 //!
-//! With `simd128` a block is one vector, without it two words: the same questions, the same answers. Nothing here
-//! knows where a line or a value ends: it is asked about a whole chunk, so that a block may reach beyond both.
+//! With `simd128` a block is one vector, without it two words; the results are the same. Nothing here knows where a line
+//! or a value ends: it searches the whole chunk, so a block may extend beyond both.
 
-#![expect(clippy::inline_always, reason = "a guest pays for each call that it checks its stack and its clock")]
+#![expect(clippy::inline_always, reason = "in a guest every call checks the stack limit and the time limit")]
 
-/// How many bytes are looked at together.
+/// How many bytes a block has.
 const BLOCK: usize = 16;
 
-/// How many bytes are looked at together.
+/// How many bytes are searched at once: a bit of a `u64` for each.
 const WINDOW: usize = 4 * BLOCK;
 
-/// Finds the ends of strings, in the order in which they stand. Every byte is looked at once: what is found in a window
-/// is remembered, however many strings end in it.
+/// Finds the ends of strings, in the order of the text. Every byte is read once: the matches of a window are kept,
+/// however many strings end in it.
 ///
-/// A newline ends a search: no frame has one inside, and what a line leaves open must not be looked for in all the lines
-/// that follow. Backslashes are looked at only where a quote follows them: a tool's output is full of others.
+/// A newline ends a search: no frame contains one, and the end of an unclosed string must not be searched for in all the
+/// lines that follow. Backslashes are checked only before a quote: a tool's output is full of others.
 pub(crate) struct Strings<'a> {
     bytes: &'a [u8],
-    /// Where the window begins.
+    /// Where the window starts.
     base: usize,
-    /// A bit for each quote or newline in it.
-    places: u64,
+    /// A bit for each quote or newline in the window.
+    matches: u64,
 }
 
 impl<'a> Strings<'a> {
     pub(crate) fn new(bytes: &'a [u8]) -> Strings<'a> {
-        // A window that nothing stands in.
-        Strings { bytes, base: usize::MAX - WINDOW, places: 0 }
+        // An empty window that no search starts in.
+        Strings { bytes, base: usize::MAX - WINDOW, matches: 0 }
     }
 
-    /// From behind an opening quote to behind the closing one.
+    /// From the byte after an opening quote to the byte after the closing one.
     #[inline(always)]
     pub(crate) fn end(&mut self, start: usize) -> Option<usize> {
-        // Without a loop, each round of which would be a look at the guest's clock: most strings have no quote inside.
+        // Without a loop: in a guest every iteration checks the time limit, and most strings contain no quote.
         let at = self.next(start)?;
         if self.bytes[at] == b'"' && (at == start || self.bytes[at - 1] != b'\\') {
             return Some(at + 1);
         }
-        self.end_behind(start, at)
+        self.end_after(start, at)
     }
 
-    /// The same, where the first thing found is a newline, or a quote that may be escaped.
+    /// The same if the first match is a newline, or a quote that may be escaped.
     #[inline(never)]
-    fn end_behind(&mut self, start: usize, mut at: usize) -> Option<usize> {
+    fn end_after(&mut self, start: usize, mut at: usize) -> Option<usize> {
         loop {
             if self.bytes[at] != b'"' {
                 return None;
@@ -60,53 +60,53 @@ impl<'a> Strings<'a> {
     fn next(&mut self, from: usize) -> Option<usize> {
         let offset = from.wrapping_sub(self.base);
         if offset < WINDOW {
-            let left = self.places >> offset;
+            let left = self.matches >> offset;
             if left != 0 {
                 return Some(from + left.trailing_zeros() as usize);
             }
-            return self.look_on(self.base + WINDOW);
+            return self.search(self.base + WINDOW);
         }
-        self.look_on(from)
+        self.search(from)
     }
 
-    /// The same, in the windows from here on.
+    /// The same, in the windows from `from` on.
     #[inline(never)]
-    fn look_on(&mut self, mut from: usize) -> Option<usize> {
+    fn search(&mut self, mut from: usize) -> Option<usize> {
         while let Some(window) = self.bytes.get(from..from + WINDOW) {
-            let places = places_in(window);
-            if places != 0 {
-                (self.base, self.places) = (from, places);
-                return Some(from + places.trailing_zeros() as usize);
+            let matches = matches_in(window);
+            if matches != 0 {
+                (self.base, self.matches) = (from, matches);
+                return Some(from + matches.trailing_zeros() as usize);
             }
             from += WINDOW;
         }
         let rest = self.bytes.get(from..)?;
         let mut window = [0; WINDOW];
         window[..rest.len()].copy_from_slice(rest);
-        (self.base, self.places) = (from, places_in(&window));
-        (self.places != 0).then(|| from + self.places.trailing_zeros() as usize)
+        (self.base, self.matches) = (from, matches_in(&window));
+        (self.matches != 0).then(|| from + self.matches.trailing_zeros() as usize)
     }
 }
 
 /// A bit for each quote or newline in a window.
 #[inline(always)]
-fn places_in(window: &[u8]) -> u64 {
-    let block = |place: usize| Block::of(&window[place * BLOCK..][..BLOCK]).same(b'"', b'\n');
+fn matches_in(window: &[u8]) -> u64 {
+    let block = |index: usize| Block::of(&window[index * BLOCK..][..BLOCK]).same(b'"', b'\n');
     let blocks = [block(0), block(1), block(2), block(3)];
-    // Long text has few of them.
+    // Most windows of long text have none.
     if !blocks[0].or(blocks[1]).or(blocks[2].or(blocks[3])).any() {
         return 0;
     }
-    let places = |place: usize| u64::from(blocks[place].places()) << (place * BLOCK);
-    places(0) | places(1) | places(2) | places(3)
+    let matches = |index: usize| u64::from(blocks[index].matches()) << (index * BLOCK);
+    matches(0) | matches(1) | matches(2) | matches(3)
 }
 
-/// From behind an opening quote to behind the closing one, of one string only.
+/// From the byte after an opening quote to the byte after the closing one, for a single string.
 pub(crate) fn string_end(bytes: &[u8], start: usize) -> Option<usize> {
     Strings::new(bytes).end(start)
 }
 
-/// Whether the byte at `at`, in a string that begins at `start`, is escaped: by a backslash that is not itself escaped.
+/// Whether the byte at `at`, in a string that starts at `start`, follows a backslash that is not itself escaped.
 #[inline(always)]
 fn is_escaped(bytes: &[u8], start: usize, at: usize) -> bool {
     let mut before = at;
@@ -121,7 +121,7 @@ pub(crate) fn newline(bytes: &[u8], at: usize) -> Option<usize> {
     find(bytes, at, b'\n')
 }
 
-/// Whether this byte is in there.
+/// Whether the bytes contain this one.
 pub(crate) fn contains(bytes: &[u8], byte: u8) -> bool {
     find(bytes, 0, byte).is_some()
 }
@@ -129,34 +129,34 @@ pub(crate) fn contains(bytes: &[u8], byte: u8) -> bool {
 #[inline(always)]
 fn find(bytes: &[u8], mut at: usize, byte: u8) -> Option<usize> {
     while let Some(block) = bytes.get(at..at + BLOCK) {
-        let places = Block::of(block).same(byte, byte).places();
-        if places != 0 {
-            return Some(at + places.trailing_zeros() as usize);
+        let matches = Block::of(block).same(byte, byte).matches();
+        if matches != 0 {
+            return Some(at + matches.trailing_zeros() as usize);
         }
         at += BLOCK;
     }
     bytes.get(at..)?.iter().position(|found| *found == byte).map(|found| at + found)
 }
 
-/// With how many digits a word begins.
+/// How many digits a word starts with.
 #[inline(always)]
 pub(crate) fn digits(word: [u8; 8]) -> usize {
     const ZEROS: u64 = 0x3030_3030_3030_3030;
     const HIGH: u64 = 0x8080_8080_8080_8080;
-    // A digit becomes what it counts, which is at most nine; a byte that carries into the next is none itself.
+    // A digit becomes its value, at most nine. A byte that carries into the next one is not a digit itself.
     let word = u64::from_le_bytes(word) ^ ZEROS;
     let others = (word | word.wrapping_add(0x7676_7676_7676_7676)) & HIGH;
     others.trailing_zeros() as usize / 8
 }
 
-/// Whether two names are the same. In a guest, comparing slices calls a C function that goes byte by byte; names differ
-/// by their length or their first byte, most of the time.
+/// Whether two names are equal. In a guest, comparing slices calls a C function that compares byte by byte; most names
+/// differ in their length or their first byte.
 #[inline]
 pub(crate) fn same(one: &[u8], other: &[u8]) -> bool {
     one.len() == other.len()
         && one.first() == other.first()
         && match (one.last_chunk::<8>(), other.last_chunk::<8>()) {
-            // The last word, by which ids differ, and words from the front, the last of which may overlap with it.
+            // The last word first, because ids differ there; then the words from the front, which may overlap it.
             (Some(one_end), Some(other_end)) => {
                 let mut words = one.chunks_exact(8).zip(other.chunks_exact(8));
                 word(one_end) == word(other_end) && words.all(|(one, other)| word(one) == word(other))
@@ -178,13 +178,13 @@ impl Block {
         Block(core::arch::wasm32::u64x2(low, high))
     }
 
-    /// A bit for each place that has something in it.
+    /// A bit for each byte that is not zero.
     #[inline(always)]
-    fn places(self) -> u32 {
+    fn matches(self) -> u32 {
         u32::from(core::arch::wasm32::u8x16_bitmask(self.0))
     }
 
-    /// Something in each place that has one of these bytes, and nothing elsewhere.
+    /// All ones for each byte that is `one` or `other`, zero for the rest.
     #[inline(always)]
     fn same(self, one: u8, other: u8) -> Block {
         use core::arch::wasm32::{u8x16_eq, u8x16_splat};
@@ -216,15 +216,15 @@ impl Block {
         Block(low, high)
     }
 
-    /// A bit for each place that has its high bit.
+    /// A bit for each byte whose high bit is set.
     #[inline(always)]
-    fn places(self) -> u32 {
+    fn matches(self) -> u32 {
         // The eight high bits of a word, side by side.
         let gather = |word: u64| ((word >> 7).wrapping_mul(0x0102_0408_1020_4080) >> 56) as u32;
         gather(self.0) | gather(self.1) << 8
     }
 
-    /// The high bit of each byte that is one of these, and no other bit.
+    /// The high bit of each byte that is `one` or `other`, and no other bit.
     #[inline(always)]
     fn same(self, one: u8, other: u8) -> Block {
         const ONES: u64 = 0x0101_0101_0101_0101;
@@ -265,7 +265,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// A byte at a time, which nobody can get wrong.
+    /// The obvious way, one byte at a time.
     fn plain_string_end(bytes: &[u8], start: usize) -> Option<usize> {
         let mut escaped = false;
         bytes[start..]
@@ -280,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_line_leaves_open_is_not_looked_for_beyond_it() {
+    fn the_end_of_an_unclosed_string_is_not_searched_for_on_the_next_line() {
         for length in [0, 1, 15, 16, 17, 63, 64, 65, 200] {
             let open = "x".repeat(length);
             assert_eq!(string_end(format!("{open}\n\"{}", "y".repeat(100)).as_bytes(), 0), None, "{length}");
@@ -295,7 +295,7 @@ mod tests {
             let bytes = bytes.as_bytes();
             for start in 0..=bytes.len() {
                 prop_assert_eq!(string_end(bytes, start), plain_string_end(bytes, start));
-                // One after the other, whatever stands between them.
+                // One string after the other, with any gap between them.
                 let (mut strings, mut at) = (Strings::new(bytes), start);
                 while let Some(end) = plain_string_end(bytes, at) {
                     prop_assert_eq!(strings.end(at), Some(end));
@@ -310,7 +310,7 @@ mod tests {
         }
 
         #[test]
-        fn a_word_begins_with_as_many_digits_as_it_does(count in 0usize..=8, digits in prop::array::uniform8(b'0'..=b'9'), others in prop::array::uniform8(any::<u8>())) {
+        fn leading_digits_are_counted(count in 0usize..=8, digits in prop::array::uniform8(b'0'..=b'9'), others in prop::array::uniform8(any::<u8>())) {
             let mut word = others;
             word[..count].copy_from_slice(&digits[..count]);
             let plain = word.iter().take_while(|byte| byte.is_ascii_digit()).count();
@@ -318,19 +318,19 @@ mod tests {
         }
 
         #[test]
-        fn names_are_the_same_when_their_bytes_are(one in "[ab]{0,20}", other in "[ab]{0,20}", tail in "[a-c]{0,20}") {
+        fn names_are_equal_exactly_when_their_bytes_are(one in "[ab]{0,20}", other in "[ab]{0,20}", tail in "[a-c]{0,20}") {
             let (one, other) = (format!("{one}{tail}"), format!("{other}{tail}"));
             prop_assert_eq!(same(one.as_bytes(), other.as_bytes()), one == other);
             prop_assert!(same(one.as_bytes(), one.clone().as_bytes()));
         }
 
         #[test]
-        fn every_place_of_a_byte_is_told_and_no_other(bytes in prop::array::uniform16(0u8..5), byte in 0u8..5, other in 0u8..5) {
-            let places = Block::of(&bytes).same(byte, other).places();
-            for (place, found) in bytes.iter().enumerate() {
-                prop_assert_eq!(places >> place & 1 == 1, *found == byte || *found == other);
+        fn a_match_has_its_bit_and_no_other_byte_has(bytes in prop::array::uniform16(0u8..5), byte in 0u8..5, other in 0u8..5) {
+            let matches = Block::of(&bytes).same(byte, other).matches();
+            for (index, found) in bytes.iter().enumerate() {
+                prop_assert_eq!(matches >> index & 1 == 1, *found == byte || *found == other);
             }
-            prop_assert_eq!(places >> 16, 0);
+            prop_assert_eq!(matches >> 16, 0);
         }
     }
 }

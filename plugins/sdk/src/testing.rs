@@ -1,4 +1,4 @@
-//! Testing an adapter natively: a host of one's own, and a player for transcripts.
+//! Testing an adapter natively: a fake host, and a player for recorded output.
 
 use crate::{
     Adapter, Approvals, Binary, Chunk, Command, Effect, Effects, Environment, Event, ExitStatus, FoundProgram, Frames,
@@ -7,36 +7,36 @@ use crate::{
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 
-/// A host that answers from what it was given, and denies the rest.
+/// A host that answers from its fields. Anything else is not found or fails.
 #[derive(Default)]
 pub struct FakeHost {
-    /// Programs by the name or path asked for: their path and real path.
+    /// Path and real path of programs, by the requested name or path.
     pub programs: BTreeMap<String, (String, String)>,
-    /// What running "PATH ARG ARG" gives.
+    /// Outputs of commands, by command line: "PATH ARG ARG".
     pub outputs: BTreeMap<String, Output>,
-    /// What fetching "METHOD URL" gives.
+    /// Responses, by request: "METHOD URL".
     pub responses: BTreeMap<String, Response>,
-    /// Files by path.
+    /// Contents of files, by path.
     pub files: BTreeMap<String, Vec<u8>>,
-    /// The run's own files by name.
+    /// Contents of the run's launch files, by name.
     pub launch_files: BTreeMap<String, Vec<u8>>,
-    /// Variables that are set.
+    /// Environment variables, all of them granted.
     pub variables: BTreeMap<String, String>,
-    /// The requests that were made.
+    /// The requests that the adapter has sent.
     pub requests: RefCell<Vec<Request>>,
-    /// The log's lines.
+    /// The messages that the adapter has logged.
     pub log: RefCell<Vec<String>>,
 }
 
 impl FakeHost {
-    /// With a program that is found under this name at this path.
+    /// Adds a program: the name to look up, and the path where it is found.
     #[must_use]
     pub fn program(mut self, name: &str, path: &str) -> FakeHost {
         self.programs.insert(name.to_owned(), (path.to_owned(), path.to_owned()));
         self
     }
 
-    /// With what a command line prints before it exits with `code`.
+    /// Adds the exit code and the stdout of a command line.
     #[must_use]
     pub fn output(mut self, command_line: &str, code: i32, stdout: &str) -> FakeHost {
         let output = Output { code: Some(code), stdout: stdout.into(), stderr: vec![], timed_out: false };
@@ -44,21 +44,21 @@ impl FakeHost {
         self
     }
 
-    /// With a variable.
+    /// Sets an environment variable.
     #[must_use]
     pub fn with_variable(mut self, name: &str, value: &str) -> FakeHost {
         self.variables.insert(name.to_owned(), value.to_owned());
         self
     }
 
-    /// With a file.
+    /// Adds a file.
     #[must_use]
     pub fn file(mut self, path: &str, content: &str) -> FakeHost {
         self.files.insert(path.to_owned(), content.into());
         self
     }
 
-    /// With a response to "METHOD URL".
+    /// Adds the response to "METHOD URL".
     #[must_use]
     pub fn response(mut self, request: &str, status: u16, body: &str) -> FakeHost {
         self.responses.insert(request.to_owned(), Response { status, headers: vec![], body: body.into() });
@@ -77,12 +77,12 @@ impl Host for FakeHost {
             line.push(' ');
             line.push_str(arg);
         });
-        self.outputs.get(&line).cloned().ok_or(HostError::Failed(format!("nothing given for `{line}`")))
+        self.outputs.get(&line).cloned().ok_or(HostError::Failed(format!("no output for `{line}`")))
     }
     fn fetch(&self, request: &Request) -> Result<Response, HostError> {
         self.requests.borrow_mut().push(request.clone());
         let key = format!("{} {}", request.method, request.url);
-        self.responses.get(&key).cloned().ok_or(HostError::Failed(format!("nothing given for `{key}`")))
+        self.responses.get(&key).cloned().ok_or(HostError::Failed(format!("no response for `{key}`")))
     }
     fn read_file(&self, path: &str) -> Result<Vec<u8>, HostError> {
         self.files.get(path).cloned().ok_or(HostError::NotFound(path.to_owned()))
@@ -98,12 +98,12 @@ impl Host for FakeHost {
     }
 }
 
-/// Where a Linux user with a home finds themselves.
+/// The environment of a Linux user with a home folder.
 pub fn environment() -> Environment {
     Environment { program: None, os: "linux".into(), arch: "x86_64".into(), home: Some("/home/user".into()) }
 }
 
-/// A turn in which nothing is wished for but an answer, with the adapter's default options.
+/// A plain turn: a prompt, no settings, and the default values of the adapter's options.
 pub fn turn<A: Adapter>(prompt: &str) -> Turn {
     let defaults = A::describe().options.into_iter().filter_map(|option| Some((option.name, option.default?)));
     Turn {
@@ -127,7 +127,7 @@ pub fn turn<A: Adapter>(prompt: &str) -> Turn {
     }
 }
 
-/// Set an option of a turn; the value is JSON.
+/// Sets an option of a turn; the value is JSON.
 pub fn set_option(turn: &mut Turn, name: &str, value: &str) {
     turn.options.retain(|(key, _)| key != name);
     turn.options.push((name.to_owned(), value.to_owned()));
@@ -138,13 +138,13 @@ pub fn binary(version: &str) -> Binary {
     Binary { version: Some(version.to_owned()), ..Binary::at("/usr/bin/agent".to_owned()) }
 }
 
-/// Plays output to an adapter the way the host does: whole lines, `lines_a_chunk` of them in each call, every span
-/// resolved to its text. The adapter must have built its arguments before.
-pub fn play<A: Adapter>(adapter: &mut A, stream: Stream, output: &str, lines_a_chunk: usize) -> Vec<Effect> {
+/// Feeds output to an adapter as the host does: whole lines, `lines_per_chunk` of them in each call. Every span in the
+/// effects is replaced by its text. Call `build_args` first.
+pub fn play<A: Adapter>(adapter: &mut A, stream: Stream, output: &str, lines_per_chunk: usize) -> Vec<Effect> {
     let mut effects = Vec::new();
     let mut offset = 0;
     let lines: Vec<&str> = output.split_inclusive('\n').collect();
-    for lines in lines.chunks(lines_a_chunk.max(1)) {
+    for lines in lines.chunks(lines_per_chunk.max(1)) {
         let text: String = lines.concat();
         let length = text.len() as u64;
         effects.extend(feed(adapter, stream, offset, text));
@@ -157,7 +157,7 @@ fn feed<A: Adapter>(adapter: &mut A, stream: Stream, offset: u64, text: String) 
     let chunk = Chunk { stream, offset, data: Frames::Text(text) };
     let mut out = Effects::default();
     adapter.parse_chunk(&chunk, &mut out);
-    let Frames::Text(text) = &chunk.data else { unreachable!("it was made as text") };
+    let Frames::Text(text) = &chunk.data else { unreachable!("the chunk was created as text") };
     let mut effects = out.into_vec();
     for effect in &mut effects {
         resolve_effect(effect, text);
@@ -165,21 +165,21 @@ fn feed<A: Adapter>(adapter: &mut A, stream: Stream, offset: u64, text: String) 
     effects
 }
 
-/// What `finish` adds, after a process that exited with `code`.
+/// The effects of `finish`, after the process exited with `code`.
 pub fn finish<A: Adapter>(adapter: &mut A, host: &dyn Host, code: i32) -> Vec<Effect> {
     let mut out = Effects::default();
     adapter.finish(host, ExitStatus { code: Some(code), signal: None }, &mut out);
     out.into_vec()
 }
 
-/// The events among some effects.
+/// The events among the effects.
 pub fn events(effects: &[Effect]) -> Vec<&Event> {
     effects.iter().filter_map(|effect| if let Effect::Emit(event) = effect { Some(event) } else { None }).collect()
 }
 
-/// A text that has been resolved.
+/// The text of an event that [`play`] returned.
 pub fn inline(text: &Text) -> &str {
-    if let Text::Inline(text) = text { text } else { panic!("the text {text:?} is not resolved") }
+    if let Text::Inline(text) = text { text } else { panic!("{text:?} is a span, not a text") }
 }
 
 fn resolve_effect(effect: &mut Effect, chunk: &str) {
@@ -203,7 +203,7 @@ fn resolve_effect(effect: &mut Effect, chunk: &str) {
 fn resolve(text: &mut Text, chunk: &str) {
     let cut = |span: &crate::Span| {
         let start = span.start as usize;
-        chunk.get(start..start + span.length as usize).expect("the adapter gave a span outside of its chunk")
+        chunk.get(start..start + span.length as usize).expect("the adapter returned a span outside of its chunk")
     };
     let resolved = match text {
         Text::Inline(_) => return,

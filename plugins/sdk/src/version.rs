@@ -2,12 +2,12 @@
 
 use std::fmt;
 
-/// Major, minor, patch. What follows them is ignored.
+/// Major, minor, patch. Anything after the patch number is ignored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Version(pub u64, pub u64, pub u64);
 
 impl Version {
-    /// The first thing in a text that looks like a version: "GitHub Copilot CLI 1.0.102." gives 1.0.102.
+    /// The first version in a text: "GitHub Copilot CLI 1.0.102." gives 1.0.102.
     pub fn find(text: &str) -> Option<Version> {
         let mut starts = text.char_indices().filter(|(at, character)| {
             character.is_ascii_digit()
@@ -37,7 +37,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn versions_are_found_in_what_clis_print() {
+    fn versions_are_found_in_the_output_of_clis() {
         for (text, version) in [
             ("GitHub Copilot CLI 1.0.102.\nRun 'copilot update'", Some(Version(1, 0, 102))),
             ("2.1.325 (Claude Code)", Some(Version(2, 1, 325))),

@@ -1,10 +1,10 @@
-//! Text in and out of JSON strings.
+//! Escaping and unescaping JSON strings.
 
 use crate::scan;
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
-/// The inside of a JSON string, unescaped. What is not a valid escape becomes U+FFFD.
+/// The inside of a JSON string, unescaped. An invalid escape becomes U+FFFD.
 pub fn unescape(inside: &str) -> Cow<'_, str> {
     if !scan::contains(inside.as_bytes(), b'\\') {
         return Cow::Borrowed(inside);
@@ -58,7 +58,7 @@ fn hex4(text: &str) -> Option<u32> {
     u32::from_str_radix(digits, 16).ok()
 }
 
-/// A string as a JSON string, quotes and all.
+/// A text as a JSON string, with its quotes.
 pub fn quote(text: &str) -> String {
     let mut quoted = String::with_capacity(text.len() + 2);
     quote_into(&mut quoted, text);

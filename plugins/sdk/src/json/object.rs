@@ -1,4 +1,4 @@
-//! JSON to be written.
+//! Writing JSON.
 
 use super::escape::quote_into;
 
@@ -26,7 +26,7 @@ impl Object {
         self.0.push(':');
     }
 
-    /// With a string.
+    /// Adds a string.
     #[must_use]
     pub fn str(mut self, key: &str, value: &str) -> Object {
         self.key(key);
@@ -34,7 +34,7 @@ impl Object {
         self
     }
 
-    /// With a string where there is one.
+    /// Adds a string if there is one.
     #[must_use]
     pub fn maybe_str(self, key: &str, value: Option<&str>) -> Object {
         match value {
@@ -43,7 +43,7 @@ impl Object {
         }
     }
 
-    /// With a value that is JSON already.
+    /// Adds a value that is already JSON. It is not checked.
     #[must_use]
     pub fn raw(mut self, key: &str, json: &str) -> Object {
         self.key(key);
@@ -51,32 +51,32 @@ impl Object {
         self
     }
 
-    /// With a number.
+    /// Adds a whole number.
     #[must_use]
     pub fn number(self, key: &str, value: u64) -> Object {
         self.raw(key, &value.to_string())
     }
 
-    /// With true or false.
+    /// Adds a boolean.
     #[must_use]
     pub fn bool(self, key: &str, value: bool) -> Object {
         self.raw(key, if value { "true" } else { "false" })
     }
 
-    /// With an object.
+    /// Adds a nested object.
     #[must_use]
     pub fn object(self, key: &str, value: Object) -> Object {
         self.raw(key, &value.finish())
     }
 
-    /// Its JSON.
+    /// Closes the object and returns its JSON.
     pub fn finish(mut self) -> String {
         self.0.push('}');
         self.0
     }
 }
 
-/// Values that are JSON already, as an array.
+/// An array of values that are already JSON.
 pub fn array<S: AsRef<str>>(items: impl IntoIterator<Item = S>) -> String {
     let mut json = "[".to_owned();
     for (number, item) in items.into_iter().enumerate() {

@@ -3,7 +3,7 @@ use proptest::prelude::*;
 use serde_json::Value as Parsed;
 
 #[test]
-fn fields_are_found_whatever_stands_around_them() {
+fn fields_are_found_whatever_surrounds_them() {
     let line = Json::parse(r#" {"a":{"type":"no","x":"}\""},"n":[1,{"type":"no"}] , "type" : "yes","t":"a\nb"} "#);
     let [kind, text, none] = line.pick(["type", "t", "absent"]).expect("an object");
     assert_eq!(kind.name(), Some("yes"));
@@ -14,7 +14,7 @@ fn fields_are_found_whatever_stands_around_them() {
 }
 
 #[test]
-fn what_is_cut_or_trailed_is_malformed() {
+fn truncated_text_and_trailing_text_are_malformed() {
     for bad in [
         "{",
         "{\"a\"",
@@ -37,7 +37,7 @@ fn what_is_cut_or_trailed_is_malformed() {
 }
 
 #[test]
-fn a_value_of_a_chunk_gives_spans_and_a_detached_one_gives_text() {
+fn a_value_of_the_chunk_gives_spans_and_any_other_gives_text() {
     let chunk = "{}\n  {\"t\":\"x\\ny\",\"o\":{\"k\":1}}\n";
     let mut tape = Tape::new();
     let (line, end) = Json::read(chunk, 5, &mut tape).expect("it is well formed");
@@ -49,12 +49,12 @@ fn a_value_of_a_chunk_gives_spans_and_a_detached_one_gives_text() {
     assert_eq!(Json::parse(line.raw()).get("t").text(), Some(Text::Inline("x\ny".into())));
 }
 
-/// Lines are read onto a tape where they find place, other texts are not: both must agree.
+/// A line goes onto a tape if it fits, other texts do not: both ways must agree.
 fn line<'a>(chunk: &'a str, start: usize, end: usize, tape: &'a mut Tape) -> Json<'a> {
     let mut other = Tape::new();
     match Json::read(chunk, start, tape) {
-        Some((line, behind)) => {
-            assert_eq!(behind, end);
+        Some((line, line_end)) => {
+            assert_eq!(line_end, end);
             line
         }
         None => Json::whole(chunk, start, end, &mut other).expect("it is well formed"),
@@ -62,7 +62,7 @@ fn line<'a>(chunk: &'a str, start: usize, end: usize, tape: &'a mut Tape) -> Jso
 }
 
 #[test]
-fn what_a_line_leaves_open_does_not_end_in_the_next() {
+fn an_unclosed_value_does_not_continue_on_the_next_line() {
     for bad in [r#"{"a":"x"#, r#"{"a":{"b":1"#, r#"{"a"#, r#"{"a":[1,"#, r#"{"a":1"#, r#"{"a":"x","b"#] {
         let chunk = format!("{bad}\n\"y\":1}}}}]\",\"a\":1}}\n");
         assert!(Json::read(&chunk, 0, &mut Tape::new()).is_none(), "{bad}");
@@ -111,7 +111,7 @@ fn any_json() -> impl Strategy<Value = Parsed> {
     })
 }
 
-/// Every value, seen through the scanner, is what `serde_json` sees.
+/// The scanner reads every value as `serde_json` does.
 fn agrees(scanned: Json<'_>, value: &Parsed) {
     match value {
         Parsed::Null => assert!(scanned.is_null()),
@@ -134,7 +134,7 @@ proptest! {
     fn the_scanner_agrees_with_serde_json(value in any_json()) {
         agrees(Json::parse(&value.to_string()), &value);
         agrees(Json::parse(&serde_json::to_string_pretty(&value).expect("a value")), &value);
-        // With more lines around it, and so long that it may not find place on a tape.
+        // With other lines around it, and long enough not to fit on a tape.
         let text = value.to_string();
         let chunk = format!("{{\"x\":\"\n{text}\n\"}}]");
         agrees(line(&chunk, 7, 7 + text.len(), &mut Tape::new()), &value);
@@ -144,7 +144,7 @@ proptest! {
     }
 
     #[test]
-    fn keys_that_begin_alike_are_told_apart(keys in prop::collection::vec("aaaaaa[ab]{0,14}", 1..8), other in "aaaaaa[ab]{0,14}") {
+    fn keys_with_the_same_beginning_are_distinguished(keys in prop::collection::vec("aaaaaa[ab]{0,14}", 1..8), other in "aaaaaa[ab]{0,14}") {
         let fields: Vec<String> = keys.iter().enumerate().map(|(number, key)| format!("\"{key}\":{number}")).collect();
         let text = format!("{{{}}}", fields.join(","));
         let mut tape = Tape::new();
