@@ -1,10 +1,10 @@
-//! The adapter to read first: a made-up agent that prints plain JSON lines.
+//! The adapter to read first: for an example agent that prints plain JSON lines.
 //!
-//! The agent behind it is `wharf echo-agent` (see `agent/`), or the scripted one of the tests. It reads its prompt
-//! from stdin, and where approvals are `ask` or messages are wanted it also reads answers and messages there, one JSON
-//! line each.
+//! The agent is `wharf echo-agent` (see `agent/`), or the scripted agent of the tests. It reads its prompt from stdin. If
+//! approvals are `ask`, or messages may come during the turn, stdin stays open, and answers and messages follow there,
+//! one JSON line each.
 
-use wharf_adapter::json::{self, Object};
+use wharf_adapter::json::Object;
 use wharf_adapter::{
     Adapter, AdapterInfo, Approvals, Ask, AskKind, Binary, Capabilities, Choice, ChoiceKind, Effects, Environment,
     ErrorClass, Event, ExitBehavior, Failure, Host, Input, Json, Launch, Login, Malformed, Model, ModelList,
@@ -12,18 +12,25 @@ use wharf_adapter::{
     Version, locate, probe_version,
 };
 
-/// What is remembered between two lines: nothing but the turn's own wish.
+#[cfg(test)]
+mod tests;
+
+/// The settings that `build_args` and `build_prompt` apply. All others are reported as unsupported.
+///
+/// Approvals are among them: with `ask` the user answers, otherwise the adapter does. Without duplex the agent never asks.
+const APPLIED: [&str; 4] = ["session", "system-prompt", "model", "approvals"];
+
+/// The state of one run: the settings that the output is read with.
 #[derive(Default)]
 pub struct Echo {
-    /// The session that was asked for, to tell whether it was resumed.
-    wanted_session: Option<String>,
-    /// What is answered where nobody is to be asked.
-    decided: Option<bool>,
+    /// The session to resume, to report whether it was resumed.
+    requested_session: Option<String>,
+    /// The answer to every question, unless the user is asked.
+    fixed_answer: Option<bool>,
     /// Whether stdin stays open.
     duplex: bool,
 }
 
-/// Whether stdin stays open.
 fn is_duplex(turn: &Turn) -> bool {
     turn.approvals == Approvals::Ask || turn.option("duplex").is_true()
 }
@@ -33,8 +40,8 @@ impl Adapter for Echo {
         let info = AdapterInfo::new("echo", "Echo, the example agent", env!("CARGO_PKG_VERSION"))
             .program("wharf-echo-agent")
             .option("script", OptionKind::Text, None, "a script for the agent to follow instead of echoing")
-            .option("delay", OptionKind::Integer, None, "milliseconds between two pieces of the answer")
-            .option("duplex", OptionKind::Flag, Some("false"), "keep talking over stdin: messages in mid-turn");
+            .option("delay", OptionKind::Integer, None, "milliseconds between two parts of the answer")
+            .option("duplex", OptionKind::Flag, Some("false"), "keep stdin open: messages during a turn");
         AdapterInfo {
             tested_with: ">=1.0.0, <2.0.0".to_owned(),
             install_hint: "it comes with wharf".to_owned(),
@@ -44,21 +51,21 @@ impl Adapter for Echo {
 
     fn resolve_binary(&mut self, host: &dyn Host, environment: &Environment) -> Result<Binary, Failure> {
         let mut binary = Binary::at(locate(host, environment, &["wharf-echo-agent"], "it comes with wharf")?);
-        // The agent is a hidden command of `wharf` itself unless it stands alone.
+        // Without a separate program the agent is a hidden command of `wharf` itself.
         let file_name = binary.program.rsplit(['/', '\\']).next().unwrap_or_default();
         if !file_name.contains("agent") {
             binary.leading_args = vec!["echo-agent".to_owned()];
         }
-        let mut words: Vec<&str> = binary.leading_args.iter().map(String::as_str).collect();
-        words.push("--version");
-        let version = probe_version(host, &binary.program, &words, 5_000).ok().flatten();
+        let mut args: Vec<&str> = binary.leading_args.iter().map(String::as_str).collect();
+        args.push("--version");
+        let version = probe_version(host, &binary.program, &args, 5_000).ok().flatten();
         binary.support = match version {
             Some(version) if version >= Version(2, 0, 0) => Support::NewerUntested,
             Some(_) => Support::Tested,
             None => Support::BestEffort,
         };
         binary.version = version.map(|version| version.to_string());
-        binary.login = Login::Present("it needs none".to_owned());
+        binary.login = Login::Present("not needed".to_owned());
         binary.capabilities = Capabilities::STREAMING
             | Capabilities::SESSION_RESUME
             | Capabilities::CHOOSE_SESSION_ID
@@ -77,7 +84,7 @@ impl Adapter for Echo {
             SessionChoice::Fresh(Some(id)) => launch.pair("--session", id.as_str()),
             SessionChoice::Resume(id) => {
                 launch.pair("--resume", id.as_str());
-                self.wanted_session = Some(id.clone());
+                self.requested_session = Some(id.clone());
             }
             SessionChoice::Fresh(None) => {}
             SessionChoice::Fork(_) | SessionChoice::MostRecent => {
@@ -103,14 +110,12 @@ impl Adapter for Echo {
             launch.arg("--duplex");
             launch.exit_behavior = ExitBehavior::WhenStdinCloses;
         }
-        if turn.effort.is_some() {
-            launch.unsupported("effort", "the echo agent does not think");
-        }
+        launch.unsupported_except(turn, &APPLIED, "the echo agent only repeats its prompt");
         Ok(launch)
     }
 
     fn build_prompt(&mut self, turn: &Turn, _binary: &Binary) -> Result<PromptDelivery, Failure> {
-        self.decided = (turn.approvals != Approvals::Ask).then_some(turn.approvals == Approvals::AllowAll);
+        self.fixed_answer = (turn.approvals != Approvals::Ask).then_some(turn.approvals == Approvals::AllowAll);
         self.duplex = is_duplex(turn);
         Ok(if self.duplex {
             PromptDelivery::StdinOpen((prompt(turn) + "\n").into_bytes())
@@ -129,7 +134,7 @@ impl Adapter for Echo {
                 let [session, model, version] = line.pick(["session", "model", "version"])?;
                 let session = session.string().ok_or(Malformed)?;
                 out.emit(Event::Session(SessionInfo {
-                    resumed: self.wanted_session.as_ref().map(|wanted| *wanted == session),
+                    resumed: self.requested_session.as_ref().map(|requested| *requested == session),
                     id: Some(session),
                     model: model.string(),
                     agent_version: version.string(),
@@ -159,7 +164,7 @@ impl Adapter for Echo {
                     ..Usage::new(UsageScope::TurnTotal, "usage", true)
                 });
             }
-            "ask" => match self.decided {
+            "ask" => match self.fixed_answer {
                 None => out.emit(Event::Ask(ask(&id, line)?)),
                 Some(allow) => {
                     out.write_line(Object::new().str("type", "answer").str("ask", &id).bool("allow", allow).finish());
@@ -204,7 +209,7 @@ impl Adapter for Echo {
     }
 }
 
-/// The line that begins a turn. The first one's model is on the command line, too.
+/// The line that starts a turn. The model of the first turn is also on the command line.
 fn prompt(turn: &Turn) -> String {
     let line = Object::new().str("type", "prompt").str("text", &turn.prompt);
     line.maybe_str("model", turn.model.as_deref()).finish()
@@ -219,7 +224,7 @@ fn ask(id: &str, line: Json<'_>) -> Result<Ask, Malformed> {
         title: title.string().unwrap_or_default(),
         tool: tool.string(),
         tool_id: None,
-        detail: if input.is_missing() { json::Object::new().finish() } else { input.raw().to_owned() },
+        detail: if input.is_missing() { Object::new().finish() } else { input.raw().to_owned() },
         choices: vec![choice("allow", ChoiceKind::AllowOnce, "Allow"), choice("deny", ChoiceKind::RejectOnce, "Deny")],
         free_text: false,
         input_editable: true,

@@ -2,34 +2,34 @@
 
 use std::time::Duration;
 
-/// The model that answers where none was chosen.
+/// The model, unless one is chosen.
 const DEFAULT_MODEL: &str = "echo-1";
 
-/// What the command line asks for.
+/// What to do.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Invocation {
     /// `--version`.
     Version,
-    /// One turn.
+    /// Run turns.
     Turn(Options),
 }
 
-/// How the turn is wanted.
+/// The settings of the turns.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Options {
-    /// The session to start or to go on with. There is nothing to remember in either, so they are one.
+    /// The session to start or to resume. Nothing is stored in a session, so both are the same.
     pub(crate) session: Option<String>,
-    /// `echo-loud` shouts; all others speak.
+    /// `echo-loud` answers in upper case.
     pub(crate) model: String,
-    /// The file that holds the system prompt.
+    /// The file with the system prompt.
     pub(crate) system: Option<String>,
-    /// Between two pieces of the answer.
+    /// The pause between two parts of the answer.
     pub(crate) delay: Duration,
-    /// Whether stdin is a conversation or just the prompt.
+    /// Whether stdin stays open after the prompt.
     pub(crate) duplex: bool,
 }
 
-/// Reads the arguments, without the program's name. The error is for people.
+/// Parses the arguments, without the program's name. The error is for the user.
 pub(crate) fn parse(mut args: impl Iterator<Item = String>) -> Result<Invocation, String> {
     let mut options =
         Options { session: None, model: DEFAULT_MODEL.to_owned(), system: None, delay: Duration::ZERO, duplex: false };
@@ -47,7 +47,7 @@ pub(crate) fn parse(mut args: impl Iterator<Item = String>) -> Result<Invocation
                 options.delay = Duration::from_millis(millis);
             }
             "--script" => return Err("only the tests' agent, wharf-fake-agent, follows scripts".to_owned()),
-            _ => return Err(format!("{flag:?} is no argument of the echo agent; the prompt is read from stdin")),
+            _ => return Err(format!("{flag:?} is not an argument of the echo agent; the prompt is read from stdin")),
         }
     }
     Ok(Invocation::Turn(options))
@@ -80,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn wrong_command_lines_are_told_apart() {
+    fn wrong_command_lines_have_different_errors() {
         for (line, part) in [
             ("--model", "--model needs a value"),
             ("--delay soon", "milliseconds"),

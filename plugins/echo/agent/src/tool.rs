@@ -1,28 +1,28 @@
-//! The two tools. They really do something, and nothing that could do harm: the one counts, the other looks.
+//! The two tools. They really do something, and nothing harmful: one counts words, the other lists a folder.
 
 use serde_json::{Value, json};
 use std::fs;
 
-/// A tool that the agent has.
+/// A tool of the agent.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Tool {
-    /// How many words a text has. Nobody need allow it: it touches nothing.
+    /// Counts the words of a text. Needs no permission: it touches nothing.
     CountWords,
-    /// How many entries a folder has. It looks at the machine, so it asks where somebody can answer.
+    /// Counts the entries of a folder. It reads from the machine, so in duplex it asks for permission.
     ListFolder,
 }
 
-/// What running a tool gave.
+/// The result of a tool.
 #[derive(Debug, PartialEq)]
-pub(crate) struct Ran {
-    /// What it printed.
+pub(crate) struct ToolResult {
+    /// The text that it printed.
     pub(crate) output: String,
-    /// 0 where it worked.
+    /// 0 on success.
     pub(crate) exit_code: i32,
 }
 
 impl Tool {
-    /// As the events name it.
+    /// The name in events.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Tool::CountWords => "count_words",
@@ -30,7 +30,7 @@ impl Tool {
         }
     }
 
-    /// The question to ask before it runs, if any.
+    /// The question to ask before it runs, if it needs permission.
     pub(crate) fn question(self) -> Option<&'static str> {
         match self {
             Tool::CountWords => None,
@@ -38,7 +38,7 @@ impl Tool {
         }
     }
 
-    /// What it is run with of the agent's own accord.
+    /// The input that the agent chooses.
     pub(crate) fn input(self, prompt: &str) -> Value {
         match self {
             Tool::CountWords => json!({ "text": prompt }),
@@ -46,20 +46,20 @@ impl Tool {
         }
     }
 
-    /// Does it. The input may have been edited by anybody.
-    pub(crate) fn run(self, input: &Value) -> Ran {
+    /// Runs the tool. The user may have edited the input.
+    pub(crate) fn run(self, input: &Value) -> ToolResult {
         let result = match self {
             Tool::CountWords => text(input, "text").map(|text| counted(count_words(text), "word", "words")),
             Tool::ListFolder => text(input, "path").and_then(list),
         };
         match result {
-            Ok(output) => Ran { output, exit_code: 0 },
-            Err(output) => Ran { output, exit_code: 1 },
+            Ok(output) => ToolResult { output, exit_code: 0 },
+            Err(output) => ToolResult { output, exit_code: 1 },
         }
     }
 }
 
-/// Words are what white space parts.
+/// Counts words separated by whitespace.
 pub(crate) fn count_words(text: &str) -> usize {
     text.split_whitespace().count()
 }
@@ -89,7 +89,7 @@ mod tests {
             (Tool::CountWords, json!({"text": 3}), "the input has no text \"text\"", 1),
             (Tool::ListFolder, json!(["src"]), "the input has no text \"path\"", 1),
         ] {
-            assert_eq!(tool.run(&input), Ran { output: output.to_owned(), exit_code }, "{input}");
+            assert_eq!(tool.run(&input), ToolResult { output: output.to_owned(), exit_code }, "{input}");
         }
     }
 
@@ -98,8 +98,8 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         for (name, output) in [("a", "1 entry"), ("b", "2 entries")] {
             fs::write(folder.path().join(name), "").expect("a file");
-            let ran = Tool::ListFolder.run(&json!({"path": folder.path()}));
-            assert_eq!(ran, Ran { output: output.to_owned(), exit_code: 0 });
+            let result = Tool::ListFolder.run(&json!({"path": folder.path()}));
+            assert_eq!(result, ToolResult { output: output.to_owned(), exit_code: 0 });
         }
         let missing = Tool::ListFolder.run(&json!({"path": "no/such/folder"}));
         assert_eq!(missing.exit_code, 1);

@@ -1,6 +1,6 @@
-//! The turn: hello, a thought, the tools, the answer in pieces, the bill. Every line is flushed as it is written.
+//! The turn: hello, a thought, the tools, the answer in parts, the usage. Every line is flushed at once.
 
-use crate::inbox::{Answer, Inbox, Letter};
+use crate::inbox::{Answer, Inbox, Input};
 use crate::options::Options;
 use crate::tool::{Tool, count_words};
 use serde_json::{Value, json};
@@ -11,14 +11,14 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 /// The id of the answer's message.
 const ANSWER: &str = "answer";
 
-/// Why a turn did not come to its end.
+/// Why a turn stopped early.
 #[derive(Debug)]
 pub(crate) enum Stop {
-    /// Its output could not be written.
+    /// The output could not be written.
     Output(io::Error),
-    /// It could not begin, for this reason.
-    Unfit(String),
-    /// The other side wanted no more of it.
+    /// The turn could not start, for this reason.
+    CannotStart(String),
+    /// The host cancelled it.
     Cancelled,
 }
 
@@ -28,21 +28,21 @@ impl From<io::Error> for Stop {
     }
 }
 
-/// A turn under way.
+/// A turn in progress.
 pub(crate) struct Turn<'a> {
     options: &'a Options,
     prompt: &'a str,
     system: Option<&'a str>,
     inbox: Inbox,
     stdout: &'a mut dyn Write,
-    /// What was said in the meantime and is not in the answer yet.
+    /// Messages that are not in the answer yet.
     messages: VecDeque<String>,
-    /// The words that it was given.
+    /// The number of words in the prompt, the system prompt and the messages.
     words_in: usize,
 }
 
 impl<'a> Turn<'a> {
-    /// A turn that has not begun.
+    /// A turn that has not started.
     pub(crate) fn new(
         options: &'a Options,
         prompt: &'a str,
@@ -54,9 +54,9 @@ impl<'a> Turn<'a> {
         Turn { options, prompt, system, inbox, stdout, messages: VecDeque::new(), words_in }
     }
 
-    /// Goes through it, and gives the inbox back. A cancellation is reported before it stops.
-    pub(crate) fn take(mut self) -> Result<Inbox, Stop> {
-        match self.go() {
+    /// Runs the turn and returns the inbox. A cancellation is reported on stdout before it stops.
+    pub(crate) fn run(mut self) -> Result<Inbox, Stop> {
+        match self.run_steps() {
             Ok(()) => Ok(self.inbox),
             Err(Stop::Cancelled) => {
                 self.write(&json!({ "type": "failed", "class": "other", "text": "cancelled" }))?;
@@ -66,7 +66,7 @@ impl<'a> Turn<'a> {
         }
     }
 
-    fn go(&mut self) -> Result<(), Stop> {
+    fn run_steps(&mut self) -> Result<(), Stop> {
         let session = &self.options.session;
         let version = env!("CARGO_PKG_VERSION");
         self.write(&json!({ "type": "hello", "session": session, "model": self.options.model, "version": version }))?;
@@ -89,74 +89,74 @@ impl<'a> Turn<'a> {
             self.write(&json!({ "type": "ask", "id": ask, "title": question, "tool": tool.name(), "input": input }))?;
             let answer = self.await_answer(&ask)?;
             if !answer.as_ref().is_some_and(|answer| answer.allow) {
-                let why = answer.and_then(|answer| answer.text).unwrap_or_else(|| "it was not allowed".to_owned());
+                let reason = answer.and_then(|answer| answer.text).unwrap_or_else(|| "it was not allowed".to_owned());
                 let name = tool.name();
                 return self.write(
-                    &json!({ "type": "tool", "id": id, "name": name, "status": "denied", "input": input, "output": why }),
+                    &json!({ "type": "tool", "id": id, "name": name, "status": "denied", "input": input, "output": reason }),
                 );
             }
             input = answer.and_then(|answer| answer.input).unwrap_or(input);
         }
         self.write(&json!({ "type": "tool", "id": id, "name": tool.name(), "status": "running", "input": input }))?;
-        let ran = tool.run(&input);
-        let status = if ran.exit_code == 0 { "succeeded" } else { "failed" };
+        let result = tool.run(&input);
+        let status = if result.exit_code == 0 { "succeeded" } else { "failed" };
         self.write(
-            &json!({ "type": "tool", "id": id, "status": status, "output": ran.output, "exit_code": ran.exit_code }),
+            &json!({ "type": "tool", "id": id, "status": status, "output": result.output, "exit_code": result.exit_code }),
         )
     }
 
-    /// The answer to one question; none when stdin closes before it comes.
+    /// Waits for the answer to one question. `None` if stdin closes first.
     fn await_answer(&mut self, ask: &str) -> Result<Option<Answer>, Stop> {
-        while let Some(letter) = self.inbox.wait() {
-            match letter {
-                Letter::Answer(answer) if answer.ask == ask => return Ok(Some(answer)),
+        while let Some(input) = self.inbox.wait() {
+            match input {
+                Input::Answer(answer) if answer.ask == ask => return Ok(Some(answer)),
                 other => self.receive(other)?,
             }
         }
         Ok(None)
     }
 
-    /// Writes the answer, piece by piece and then whole, and gives the number of its words. What is said meanwhile is
-    /// taken up at its end.
+    /// Writes the answer, in parts and then whole. Returns the number of its words. Messages that come meanwhile are
+    /// added at its end.
     fn answer(&mut self) -> Result<usize, Stop> {
         let mut text = String::new();
-        let mut pieces = pieces(&self.voice(&opening(self.prompt, self.system)));
+        let mut parts = parts(&self.style(&answer_text(self.prompt, self.system)));
         loop {
             self.pause()?;
             while let Some(message) = self.messages.pop_front() {
-                pieces.extend(self::pieces(&self.voice(&format!("\nThen you said: {message}"))));
+                parts.extend(self::parts(&self.style(&format!("\nThen you said: {message}"))));
             }
-            let Some(piece) = pieces.pop_front() else { break };
-            self.write(&json!({ "type": "delta", "id": ANSWER, "text": piece }))?;
-            text.push_str(&piece);
+            let Some(part) = parts.pop_front() else { break };
+            self.write(&json!({ "type": "delta", "id": ANSWER, "text": part }))?;
+            text.push_str(&part);
         }
         self.write(&json!({ "type": "say", "id": ANSWER, "text": text }))?;
         Ok(count_words(&text))
     }
 
-    /// Reads what has come, for as long as a pause is.
+    /// Handles input for the length of a pause.
     fn pause(&mut self) -> Result<(), Stop> {
         let deadline = Instant::now() + self.options.delay;
-        while let Some(letter) = self.inbox.wait_until(deadline) {
-            self.receive(letter)?;
+        while let Some(input) = self.inbox.wait_until(deadline) {
+            self.receive(input)?;
         }
         Ok(())
     }
 
-    fn receive(&mut self, letter: Letter) -> Result<(), Stop> {
-        match letter {
-            Letter::Cancel => return Err(Stop::Cancelled),
-            Letter::Message(text) => {
+    fn receive(&mut self, input: Input) -> Result<(), Stop> {
+        match input {
+            Input::Cancel => return Err(Stop::Cancelled),
+            Input::Message(text) => {
                 self.words_in += count_words(&text);
                 self.messages.push_back(text);
             }
-            // A second prompt, or the answer to a question that is not open.
-            Letter::Prompt(..) | Letter::Answer(_) => {}
+            // A second prompt, or an answer to no open question.
+            Input::Prompt(..) | Input::Answer(_) => {}
         }
         Ok(())
     }
 
-    fn voice(&self, text: &str) -> String {
+    fn style(&self, text: &str) -> String {
         if self.options.model == "echo-loud" { text.to_uppercase() } else { text.to_owned() }
     }
 
@@ -166,19 +166,19 @@ impl<'a> Turn<'a> {
     }
 }
 
-fn opening(prompt: &str, system: Option<&str>) -> String {
+fn answer_text(prompt: &str, system: Option<&str>) -> String {
     match system.map(str::trim).filter(|system| !system.is_empty()) {
         Some(system) => format!("You said: {prompt}\nI was told: {system}"),
         None => format!("You said: {prompt}"),
     }
 }
 
-/// A text in words, each with the white space behind it.
-fn pieces(text: &str) -> VecDeque<String> {
+/// Splits a text into words, each with the whitespace after it.
+fn parts(text: &str) -> VecDeque<String> {
     text.split_inclusive(char::is_whitespace).map(str::to_owned).collect()
 }
 
-/// Different for each process and each moment, which is all that a session of nothing needs.
+/// A new session id, different for each process and each moment.
 pub(crate) fn new_session() -> String {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     format!("echo-{:x}-{:x}", since.as_nanos(), std::process::id())
@@ -189,21 +189,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_pieces_make_the_text() {
+    fn the_parts_make_the_text() {
         for text in ["You said: hi", "  two  spaces\nand a line\n", "", "é ü"] {
-            assert_eq!(pieces(text).into_iter().collect::<String>(), text);
+            assert_eq!(parts(text).into_iter().collect::<String>(), text);
         }
-        assert_eq!(pieces("a b").len(), 2);
+        assert_eq!(parts("a b").len(), 2);
     }
 
     #[test]
-    fn the_system_prompt_is_mentioned_where_there_is_one() {
+    fn the_system_prompt_is_mentioned_if_there_is_one() {
         for (system, answer) in [
             (None, "You said: hi"),
             (Some(" \n"), "You said: hi"),
             (Some("be kind\n"), "You said: hi\nI was told: be kind"),
         ] {
-            assert_eq!(opening("hi", system), answer);
+            assert_eq!(answer_text("hi", system), answer);
         }
     }
 }
