@@ -1,9 +1,9 @@
 //! The adapter of the tutorial, docs/writing-an-adapter.md. Its agent is `scribe`, a dozen lines of shell.
 
 use wharf_adapter::{
-    Adapter, AdapterInfo, Approvals, Binary, Capabilities, Effects, Environment, ErrorClass, Event, Failure, Host,
-    Json, Launch, Login, Malformed, SessionChoice, SessionInfo, Support, ToolCall, ToolStatus, Turn, Usage, UsageScope,
-    Version, locate, probe_version,
+    Adapter, AdapterInfo, Binary, Capabilities, Effects, Environment, ErrorClass, Event, Failure, Host, Json, Launch,
+    Login, Malformed, SessionChoice, SessionInfo, Support, ToolCall, ToolStatus, Turn, Usage, UsageScope, Version,
+    locate, probe_version,
 };
 
 #[cfg(test)]
@@ -11,11 +11,11 @@ mod tests;
 
 const INSTALL: &str = "put examples/adapter-tutorial/scribe into a folder of your PATH";
 
-/// What is remembered from one call to the next.
+/// The state of one run.
 #[derive(Default)]
 pub struct Scribe {
-    /// The session that was asked for.
-    wanted: Option<String>,
+    /// The session to resume.
+    requested: Option<String>,
 }
 
 impl Adapter for Scribe {
@@ -23,7 +23,7 @@ impl Adapter for Scribe {
         AdapterInfo {
             tested_with: ">=1.0.0, <2.0.0".to_owned(),
             install_hint: INSTALL.to_owned(),
-            ..AdapterInfo::new("scribe", "Scribe, who counts words", env!("CARGO_PKG_VERSION"))
+            ..AdapterInfo::new("scribe", "Scribe, the word counter", env!("CARGO_PKG_VERSION"))
         }
         .program("scribe")
         .variables(&["SCRIBE_KEY"])
@@ -54,31 +54,14 @@ impl Adapter for Scribe {
             SessionChoice::Fresh(_) => {}
             SessionChoice::Resume(id) => {
                 launch.pair("--resume", id.as_str());
-                self.wanted = Some(id.clone());
+                self.requested = Some(id.clone());
             }
             SessionChoice::Fork(_) | SessionChoice::MostRecent => {
-                launch.unsupported("session", "scribe resumes by id only")
+                launch.unsupported("session", "scribe resumes by id only");
             }
         }
-        let tools = &turn.tools;
-        for (wish, wished) in [
-            ("system-prompt", turn.system_prompt.is_some()),
-            ("extra-dirs", !turn.extra_dirs.is_empty()),
-            ("model", turn.model.is_some()),
-            ("fallback-model", turn.fallback_model.is_some()),
-            ("effort", turn.effort.is_some()),
-            ("max-turns", turn.max_turns.is_some()),
-            ("max-cost", turn.max_cost_micros.is_some()),
-            ("approvals", turn.approvals != Approvals::AllowAll),
-            ("tools", [&tools.allow, &tools.deny, &tools.only, &tools.without].iter().any(|rules| !rules.is_empty())),
-            ("mcp-servers", turn.mcp_servers.is_some()),
-            ("output-schema", turn.output_schema.is_some()),
-            ("autopilot", turn.autopilot),
-        ] {
-            if wished {
-                launch.unsupported(wish, "scribe only counts words");
-            }
-        }
+        // `stream-text` may be off: scribe never streams.
+        launch.unsupported_except(turn, &["session", "stream-text"], "scribe only counts words");
         Ok(launch)
     }
 
@@ -87,7 +70,7 @@ impl Adapter for Scribe {
         match event.name().ok_or(Malformed)? {
             "start" => {
                 let id = session.string().ok_or(Malformed)?;
-                let resumed = self.wanted.as_ref().map(|wanted| *wanted == id);
+                let resumed = self.requested.as_ref().map(|requested| *requested == id);
                 out.emit(Event::Session(SessionInfo { id: Some(id), resumed, model: None, agent_version: None }));
             }
             "text" => out.message(&id.str().ok_or(Malformed)?, None, text.text().ok_or(Malformed)?),

@@ -2,9 +2,9 @@
 
 use super::*;
 use wharf_adapter::testing::{self, FakeHost};
-use wharf_adapter::{Effect, Evidence, ExitStatus, Outcome, Stream};
+use wharf_adapter::{Approvals, Effect, Evidence, ExitStatus, Outcome, Stream};
 
-/// A session, a tool that runs, then a word that this adapter does not know and a line that is cut off.
+/// A session, a tool, an event that this adapter does not know, and a truncated line.
 const TRANSCRIPT: &str = r#"{"event":"start","session":"s-1"}
 {"event":"tool","id":"t1","name":"wc","state":"running","input":{"unit":"words"}}
 {"event":"tool","id":"t1","state":"done","output":"3"}
@@ -14,8 +14,8 @@ const TRANSCRIPT: &str = r#"{"event":"start","session":"s-1"}
 {"event":"end","ok":true,"tokens":{"in":3}}
 "#;
 
-fn play(lines_a_chunk: usize) -> Vec<Effect> {
-    testing::play(&mut Scribe::default(), Stream::Stdout, TRANSCRIPT, lines_a_chunk)
+fn play(lines_per_chunk: usize) -> Vec<Effect> {
+    testing::play(&mut Scribe::default(), Stream::Stdout, TRANSCRIPT, lines_per_chunk)
 }
 
 #[test]
@@ -39,14 +39,14 @@ fn a_transcript_becomes_events() {
 }
 
 #[test]
-fn it_does_not_matter_how_the_output_is_cut() {
-    for lines_a_chunk in [2, 3, 100] {
-        assert_eq!(play(lines_a_chunk), play(1), "{lines_a_chunk}");
+fn chunk_boundaries_do_not_matter() {
+    for lines_per_chunk in [2, 3, 100] {
+        assert_eq!(play(lines_per_chunk), play(1), "{lines_per_chunk}");
     }
 }
 
 #[test]
-fn the_program_is_found_and_its_version_judged() {
+fn the_program_and_its_version_are_found() {
     for (printed, support) in [
         ("scribe 1.2.0\n", Support::Tested),
         ("scribe 0.9.9\n", Support::OlderUntested),
@@ -54,18 +54,18 @@ fn the_program_is_found_and_its_version_judged() {
         ("scribe\n", Support::BestEffort),
     ] {
         let host = FakeHost::default().program("scribe", "/bin/scribe").output("/bin/scribe --version", 0, printed);
-        let binary = Scribe::default().resolve_binary(&host, &testing::environment()).expect("it is there");
+        let binary = Scribe::default().resolve_binary(&host, &testing::environment()).expect("a program");
         assert_eq!((binary.support, binary.login), (support, Login::Missing("set SCRIBE_KEY".to_owned())), "{printed}");
         let host = host.with_variable("SCRIBE_KEY", "k");
-        let binary = Scribe::default().resolve_binary(&host, &testing::environment()).expect("it is there");
+        let binary = Scribe::default().resolve_binary(&host, &testing::environment()).expect("a program");
         assert_eq!(binary.login, Login::Present("SCRIBE_KEY".to_owned()));
     }
     let missing = Scribe::default().resolve_binary(&FakeHost::default(), &testing::environment());
-    assert_eq!(missing.expect_err("it is not there").class, ErrorClass::NotFound);
+    assert_eq!(missing.expect_err("no program").class, ErrorClass::NotFound);
 }
 
 #[test]
-fn a_resumed_session_is_asked_for_and_recognised() {
+fn a_session_is_resumed_and_recognized() {
     for (given, resumed) in [("s-1", true), ("s-2", false)] {
         let mut scribe = Scribe::default();
         let turn = Turn { session: SessionChoice::Resume(given.to_owned()), ..testing::turn::<Scribe>("hello") };
@@ -77,20 +77,20 @@ fn a_resumed_session_is_asked_for_and_recognised() {
 }
 
 #[test]
-fn what_cannot_be_honoured_is_said() {
+fn unsupported_settings_are_reported() {
     let plain = testing::turn::<Scribe>("hello");
-    let ignored = |turn: &Turn| -> Vec<String> {
+    let unsupported = |turn: &Turn| -> Vec<String> {
         let launch = Scribe::default().build_args(turn, &testing::binary("1.2.0")).expect("a command line");
-        launch.unsupported.into_iter().map(|wish| wish.name).collect()
+        launch.unsupported.into_iter().map(|setting| setting.name).collect()
     };
-    assert_eq!(ignored(&plain), [] as [&str; 0]);
+    assert_eq!(unsupported(&plain), [] as [&str; 0]);
     let model = Some("best".to_owned());
-    let wishes = Turn { model, approvals: Approvals::Deny, session: SessionChoice::MostRecent, ..plain };
-    assert_eq!(ignored(&wishes), ["session", "model", "approvals"]);
+    let turn = Turn { model, approvals: Approvals::Deny, session: SessionChoice::MostRecent, ..plain };
+    assert_eq!(unsupported(&turn), ["session", "model", "approvals"]);
 }
 
 #[test]
-fn without_an_end_stderr_tells() {
+fn without_an_end_stderr_decides() {
     let stderr_tail = "scribe: not logged in\n".to_owned();
     let exit = ExitStatus { code: Some(1), signal: None };
     let failure = Scribe::default().parse_error(&Evidence { exit, stdout_tail: String::new(), stderr_tail });
@@ -98,14 +98,14 @@ fn without_an_end_stderr_tells() {
 }
 
 #[test]
-fn the_example_configuration_grants_what_is_needed() {
+fn the_example_configuration_grants_the_requested_access() {
     let config = include_str!("../config.toml");
-    let needs = Scribe::describe().access;
-    assert!(config.contains(&format!("programs = {:?}\nvariables = {:?}\n", needs.programs, needs.variables)));
-    assert!(needs.origins.is_empty() && needs.files.is_empty());
+    let access = Scribe::describe().access;
+    assert!(config.contains(&format!("programs = {:?}\nvariables = {:?}\n", access.programs, access.variables)));
+    assert!(access.origins.is_empty() && access.files.is_empty());
 }
 
-/// The script itself, so that the adapter is not only tested against what we believe it prints.
+/// Against the script itself, not only against output that we wrote down.
 #[cfg(unix)]
 #[test]
 fn the_real_scribe_is_understood() {
@@ -118,10 +118,10 @@ fn the_real_scribe_is_understood() {
         let script = concat!(env!("CARGO_MANIFEST_DIR"), "/scribe");
         let mut command = Command::new("sh");
         command.args([script, "--json"]).env("SCRIBE_KEY", "k").stdin(Stdio::piped()).stdout(Stdio::piped());
-        let mut child = command.spawn().expect("there is a shell");
-        child.stdin.take().expect("it is piped").write_all(prompt.as_bytes()).expect("it reads its prompt");
-        let output = child.wait_with_output().expect("it ends");
-        let output = String::from_utf8(output.stdout).expect("it prints text");
+        let mut child = command.spawn().expect("a shell");
+        child.stdin.take().expect("piped stdin").write_all(prompt.as_bytes()).expect("the agent reads its prompt");
+        let output = child.wait_with_output().expect("an exit status");
+        let output = String::from_utf8(output.stdout).expect("UTF-8");
         let effects = testing::play(&mut Scribe::default(), Stream::Stdout, &output, 1);
         let events = testing::events(&effects);
         assert!(!events.iter().any(|event| matches!(event, Event::Unknown(_) | Event::Malformed(_))), "{events:?}");

@@ -1,13 +1,13 @@
-//! docs/writing-an-adapter.md and this package must not part ways.
+//! Keeps docs/writing-an-adapter.md and this package the same.
 //!
-//! Every code block of the document names a file of this package (```` ```rust src/lib.rs ````) and is exactly some
-//! lines of it, and together the blocks show all of the adapter and all of the agent.
+//! Every code block of the document names a file of this package (```` ```rust src/lib.rs ````) and consists of
+//! consecutive lines of it. Together the blocks show the whole adapter and the whole agent.
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-/// A code block: the file it says it is from, and its lines.
+/// A code block: the text after the opening backticks, and its lines.
 struct Block<'a> {
     info: &'a str,
     lines: Vec<&'a str>,
@@ -21,7 +21,7 @@ impl<'a> Block<'a> {
 
 fn package_file(name: &str) -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(name);
-    fs::read_to_string(&path).unwrap_or_else(|why| panic!("{}: {why}", path.display()))
+    fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
 fn blocks(document: &str) -> Vec<Block<'_>> {
@@ -36,13 +36,13 @@ fn blocks(document: &str) -> Vec<Block<'_>> {
     blocks
 }
 
-/// Where the lines of a block stand in a file.
+/// The position of a block's lines in a file.
 fn position(block: &[&str], file: &[&str]) -> Option<usize> {
     file.windows(block.len().max(1)).position(|window| window == block)
 }
 
 #[test]
-fn every_block_is_a_part_of_a_file() {
+fn every_block_is_part_of_a_file() {
     let document = package_file("../../docs/writing-an-adapter.md");
     let blocks = blocks(&document);
     assert!(!blocks.is_empty());
@@ -52,7 +52,7 @@ fn every_block_is_a_part_of_a_file() {
         let file: Vec<&str> = file.lines().collect();
         assert!(
             position(&block.lines, &file).is_some(),
-            "this block is not a part of {}:\n{}",
+            "this block is not part of {}:\n{}",
             block.file(),
             block.lines.join("\n")
         );
@@ -60,7 +60,7 @@ fn every_block_is_a_part_of_a_file() {
 }
 
 #[test]
-fn the_blocks_show_all_of_the_adapter_and_its_agent() {
+fn the_blocks_show_the_whole_adapter_and_its_agent() {
     let document = package_file("../../docs/writing-an-adapter.md");
     let mut shown: BTreeMap<&str, Vec<Vec<&str>>> = BTreeMap::new();
     for block in blocks(&document) {
@@ -82,7 +82,7 @@ fn the_blocks_show_all_of_the_adapter_and_its_agent() {
 }
 
 #[test]
-fn a_block_that_differs_in_one_letter_is_noticed() {
+fn a_block_that_differs_in_one_letter_is_not_found() {
     let file = ["fn a() {", "    b();", "}"];
     assert_eq!(position(&["    b();", "}"], &file), Some(1));
     assert_eq!(position(&["    c();", "}"], &file), None);

@@ -1,52 +1,52 @@
-//! The faults, by name, and those of them that are nothing but code.
+//! The names of the faults, and the faults that need nothing from the host.
 
-use crate::trespass;
+use crate::violations;
 use std::hint::{black_box, spin_loop};
 use std::io::Write;
 use wharf_adapter::{Effects, Span, Text};
 
-/// How much `noisy` prints before it panics.
+/// How many bytes `noisy` prints before it panics.
 const NOISE: usize = 10_000_000;
 
-/// How much `chatter` answers to each line.
+/// How many bytes `chatter` writes for each line.
 const ANSWER: usize = 64 << 10;
 
-/// What goes wrong in a turn.
+/// The fault of a turn.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Fault {
-    /// Nothing.
+    /// No fault.
     #[default]
     None,
-    /// `parse_chunk` does not return.
+    /// `parse_chunk` never returns.
     Loop,
-    /// `parse_chunk` sleeps, which is not computing.
+    /// `parse_chunk` sleeps, which costs no compute time.
     Sleep,
-    /// `parse_chunk` takes memory without end.
+    /// `parse_chunk` allocates without limit.
     Allocate,
     /// `parse_chunk` panics at the first line.
     Panic,
     /// `parse_chunk` panics at a line whose text is "boom".
     PanicOnBoom,
-    /// `parse_chunk` calls itself without end.
+    /// `parse_chunk` recurses without limit.
     Deep,
     /// `parse_chunk` fills stderr, then panics.
     Noisy,
-    /// `parse_chunk` calls the host, which is closed then.
+    /// `parse_chunk` calls the host, which is not allowed there.
     FetchInParse,
     /// `parse_chunk` answers each `delta` with a long line to the agent's stdin, which stays open.
     Chatter,
-    /// `parse_chunk` points outside of the chunk.
+    /// `parse_chunk` returns spans outside of the chunk.
     BadSpan,
-    /// `finish` does not return.
+    /// `finish` never returns.
     LoopFinish,
-    /// `finish` asks for what was never granted.
+    /// `finish` requests access that was never granted.
     Ungranted,
     /// `build_args` panics.
     BuildPanic,
 }
 
 impl Fault {
-    /// All of them; the first is the default.
+    /// All faults. The first is the default.
     pub(crate) const ALL: [Fault; 14] = [
         Fault::None,
         Fault::Loop,
@@ -64,7 +64,7 @@ impl Fault {
         Fault::BuildPanic,
     ];
 
-    /// As the option names it.
+    /// The value of the option `fault`.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Fault::None => "none",
@@ -84,18 +84,18 @@ impl Fault {
         }
     }
 
-    /// The fault of a name.
+    /// The fault with this name.
     pub(crate) fn named(name: &str) -> Option<Fault> {
         Fault::ALL.into_iter().find(|fault| fault.name() == name)
     }
 }
 
-/// Goes wrong at a line, which is in the middle of `parse_chunk`.
+/// Runs the fault at a line, in the middle of `parse_chunk`.
 pub(crate) fn in_line(fault: Fault, is_boom: bool, out: &mut Effects) {
     match fault {
-        Fault::Loop => run_for_ever(),
+        Fault::Loop => loop_forever(),
         Fault::Sleep => std::thread::sleep(std::time::Duration::from_hours(1)),
-        Fault::Allocate => allocate_without_end(),
+        Fault::Allocate => allocate_without_limit(),
         Fault::Panic => panic!("parse_chunk panics, as it was told to"),
         Fault::PanicOnBoom if is_boom => panic!("parse_chunk panics at \"boom\", as it was told to"),
         Fault::Deep => {
@@ -103,11 +103,11 @@ pub(crate) fn in_line(fault: Fault, is_boom: bool, out: &mut Effects) {
         }
         Fault::Noisy => make_noise_and_panic(),
         Fault::FetchInParse => {
-            let (level, text) = trespass::fetch_in_parse();
+            let (level, text) = violations::fetch_in_parse();
             out.notice(level, text);
         }
         Fault::BadSpan => {
-            // Behind the end, and so far behind that the end of the span does not fit into its own type.
+            // After the end of the chunk, and so far that the end of the span overflows its type.
             out.message("behind", None, Text::Quoted(Span { start: 1 << 30, length: 10 }));
             out.message("wrapped", None, Text::Verbatim(Span { start: u32::MAX - 1, length: u32::MAX }));
         }
@@ -120,30 +120,30 @@ pub(crate) fn in_line(fault: Fault, is_boom: bool, out: &mut Effects) {
     }
 }
 
-/// The line that `chatter` answers with, without its end.
+/// The line that `chatter` writes, without its newline.
 pub(crate) fn chatter() -> String {
     "y".repeat(ANSWER - 1)
 }
 
-/// Does not return.
-pub(crate) fn run_for_ever() -> ! {
+/// Never returns.
+pub(crate) fn loop_forever() -> ! {
     loop {
         spin_loop();
     }
 }
 
-fn allocate_without_end() -> ! {
+fn allocate_without_limit() -> ! {
     let mut hoard = Vec::new();
     loop {
-        // Written to, so that it is really taken.
+        // Written to, so that the memory is really used.
         hoard.push(vec![1_u8; 1 << 20]);
         black_box(&hoard);
     }
 }
 
-/// What comes after the call keeps it from becoming a loop. Nearly nothing is kept in memory, so that it is the
-/// sandbox's call stack that runs out and not the guest's own stack in its memory, which would be just a bad address.
-#[expect(unconditional_recursion, reason = "it is the fault")]
+/// The work after the call keeps the compiler from turning it into a loop. It uses almost no memory, so that the
+/// sandbox's call stack overflows and not the guest's stack in linear memory, which would only be a bad address.
+#[expect(unconditional_recursion, reason = "that is the fault")]
 fn descend(depth: u64) -> u64 {
     descend(depth + 1).wrapping_add(black_box(depth))
 }
@@ -152,7 +152,7 @@ fn make_noise_and_panic() -> ! {
     let line = "noise ".repeat(100) + "\n";
     let mut stderr = std::io::stderr().lock();
     for _ in 0..NOISE.div_ceil(line.len()) {
-        // A host may stop listening; the panic is to come all the same.
+        // The host may stop reading; the panic must happen anyway.
         let _ = stderr.write_all(line.as_bytes());
     }
     drop(stderr);
@@ -164,7 +164,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_fault_is_found_by_its_name_alone() {
+    fn every_fault_is_found_by_its_name() {
         for fault in Fault::ALL {
             assert_eq!(Fault::named(fault.name()), Some(fault));
         }

@@ -1,12 +1,12 @@
-//! An adapter that misbehaves where it is told to, for the tests of the sandbox.
+//! An adapter that misbehaves on request, for the tests of the sandbox.
 //!
-//! Its option `fault` chooses the fault of a turn; with `none` it understands as much of the echo agent's lines as a
-//! turn needs. It cannot delegate to the echo adapter: that crate exports a component of its own, and two do not link
-//! into one. `resolve_binary` comes before any option, so there it always asks for what it has not declared, and
-//! reports what the host said: an honest host denies it all.
+//! Its option `fault` chooses the fault of a turn. With `none` it understands as many of the echo agent's lines as a turn
+//! needs. It cannot delegate to the echo adapter: that crate exports a component itself, and two components do not link
+//! into one. No option reaches `resolve_binary`, so that function always requests access that `describe` does not name,
+//! and reports the host's answer: a correct host denies everything.
 
 mod fault;
-mod trespass;
+mod violations;
 
 use fault::Fault;
 use wharf_adapter::{
@@ -14,10 +14,10 @@ use wharf_adapter::{
     Malformed, OptionKind, PromptDelivery, SessionInfo, Turn, locate,
 };
 
-/// The program it runs: the scripted agent of the tests.
+/// The scripted agent of the tests.
 const PROGRAM: &str = "wharf-fake-agent";
 
-/// What is wrong with it.
+/// The adapter, with the fault of the turn.
 #[derive(Default)]
 pub struct Faulty {
     fault: Fault,
@@ -33,7 +33,7 @@ impl Adapter for Faulty {
 
     fn resolve_binary(&mut self, host: &dyn Host, environment: &Environment) -> Result<Binary, Failure> {
         let mut binary = Binary::at(locate(host, environment, &[PROGRAM], "it comes with the tests")?);
-        for (level, text) in trespass::report(host) {
+        for (level, text) in violations::report(host) {
             binary.note(level, text, None);
         }
         Ok(binary)
@@ -41,7 +41,7 @@ impl Adapter for Faulty {
 
     fn build_args(&mut self, turn: &Turn, _binary: &Binary) -> Result<Launch, Failure> {
         if let Some(name) = turn.option("fault").str() {
-            let unknown = || Failure::new(ErrorClass::InvalidOption, format!("there is no fault {name:?}"));
+            let unknown = || Failure::new(ErrorClass::InvalidOption, format!("unknown fault {name:?}"));
             self.fault = Fault::named(&name).ok_or_else(unknown)?;
         }
         assert!(self.fault != Fault::BuildPanic, "build_args panics, as it was told to");
@@ -87,9 +87,9 @@ impl Adapter for Faulty {
 
     fn finish(&mut self, host: &dyn Host, _exit: ExitStatus, out: &mut Effects) {
         match self.fault {
-            Fault::LoopFinish => fault::run_for_ever(),
+            Fault::LoopFinish => fault::loop_forever(),
             Fault::Ungranted => {
-                for (level, text) in trespass::report(host) {
+                for (level, text) in violations::report(host) {
                     out.notice(level, text);
                 }
             }
@@ -117,12 +117,12 @@ mod tests {
     }
 
     #[test]
-    fn without_a_fault_it_is_an_adapter() {
+    fn without_a_fault_it_works() {
         for fault in ["none", "loop-finish", "ungranted"] {
             let effects = play(&mut with(fault), Stream::Stdout, LINES, 2);
             match events(&effects)[..] {
-                [Event::Session(session), Event::Message(said), Event::TurnEnded(end)] => {
-                    assert_eq!((session.id.as_deref(), inline(&said.text)), (Some("s"), "boom"));
+                [Event::Session(session), Event::Message(message), Event::TurnEnded(end)] => {
+                    assert_eq!((session.id.as_deref(), inline(&message.text)), (Some("s"), "boom"));
                     assert_eq!(end.outcome, Outcome::Completed);
                 }
                 ref other => panic!("{other:?}"),
@@ -135,15 +135,15 @@ mod tests {
         let mut turn = turn::<Faulty>("hello");
         set_option(&mut turn, "script", "\"play.txt\"");
         let launch = Faulty::default().build_args(&turn, &binary("1.0.0")).expect("arguments");
-        let words: Vec<&str> = launch.args.iter().map(|word| word.text.as_str()).collect();
-        assert_eq!(words, ["--script", "play.txt"]);
+        let args: Vec<&str> = launch.args.iter().map(|arg| arg.text.as_str()).collect();
+        assert_eq!(args, ["--script", "play.txt"]);
     }
 
     #[test]
-    fn an_unknown_fault_is_refused() {
+    fn an_unknown_fault_is_an_error() {
         let mut turn = turn::<Faulty>("hello");
         set_option(&mut turn, "fault", "\"sulk\"");
-        let failure = Faulty::default().build_args(&turn, &binary("1.0.0")).expect_err("it is unknown");
+        let failure = Faulty::default().build_args(&turn, &binary("1.0.0")).expect_err("an unknown fault");
         assert_eq!(failure.class, ErrorClass::InvalidOption);
     }
 
@@ -180,13 +180,13 @@ mod tests {
             },
             other => panic!("{other:?}"),
         });
-        // The longest line that a host takes is far below this.
+        // Far beyond the longest line that a host accepts.
         assert!(spans.inspect(|end| assert!(*end > 1 << 30)).count() >= 2);
     }
 
     #[test]
-    fn what_it_was_denied_is_told_before_the_turn_and_after_it() {
-        // This host gives what it has and denies nothing, so it is caught out.
+    fn violations_are_reported_before_the_turn_and_after_it() {
+        // This host denies nothing, so every request is reported as an error.
         let host = FakeHost::default().program(PROGRAM, "/bin/agent").with_variable("PATH", "/bin");
         let binary = Faulty::default().resolve_binary(&host, &environment()).expect("the program is there");
         assert_eq!(binary.notes.len(), 5);

@@ -1,10 +1,11 @@
-//! An adapter whose `describe` does not return, for the tests of the sandbox: no option reaches it before that.
+//! An adapter whose `describe` never returns, for the tests of the sandbox. A separate guest, because no option reaches
+//! an adapter before `describe`.
 
 use wharf_adapter::{
     Adapter, AdapterInfo, Binary, Effects, Environment, ErrorClass, Failure, Host, Json, Launch, Malformed, Turn,
 };
 
-/// It never gets to be anything.
+/// The adapter. It gets no further than `describe`.
 #[derive(Default)]
 pub struct Looping;
 
@@ -15,7 +16,7 @@ impl Adapter for Looping {
         }
     }
 
-    fn resolve_binary(&mut self, _host: &dyn Host, _around: &Environment) -> Result<Binary, Failure> {
+    fn resolve_binary(&mut self, _host: &dyn Host, _environment: &Environment) -> Result<Binary, Failure> {
         Err(Failure::new(ErrorClass::Other, "it has no program"))
     }
 

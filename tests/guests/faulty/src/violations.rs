@@ -1,9 +1,9 @@
-//! Asking for what was not declared, and saying what came of it: a denial is an `info`, anything else an `error`.
+//! Requests access that `describe` does not name, and reports the results: a denial as `info`, anything else as `error`.
 
 use wharf_adapter::bindings::wharf::runtime::host;
 use wharf_adapter::{Command, Host, HostError, LogLevel, Request};
 
-/// Asks for one thing of each kind. All of them are there on any Unix, so that "not found" is no excuse.
+/// Requests one thing of each kind. All of them exist on any Unix, so "not found" is not a correct answer.
 pub(crate) fn report(host: &dyn Host) -> Vec<(LogLevel, String)> {
     let shell = Command {
         program: "/bin/sh".to_owned(),
@@ -12,17 +12,17 @@ pub(crate) fn report(host: &dyn Host) -> Vec<(LogLevel, String)> {
         timeout_ms: 1000,
     };
     vec![
-        judge("the program sh", host.find_program("sh")),
-        judge("running /bin/sh", host.run(&shell)),
-        judge("the variable PATH", host.variable("PATH")),
-        judge("the file /etc/passwd", host.read_file("/etc/passwd")),
-        judge("the origin https://example.com", host.fetch(&request())),
+        check("the program sh", host.find_program("sh")),
+        check("running /bin/sh", host.run(&shell)),
+        check("the variable PATH", host.variable("PATH")),
+        check("the file /etc/passwd", host.read_file("/etc/passwd")),
+        check("the origin https://example.com", host.fetch(&request())),
     ]
 }
 
-/// Asks past the SDK, which has no host to offer here.
+/// Calls the import directly: the SDK provides no host here.
 pub(crate) fn fetch_in_parse() -> (LogLevel, String) {
-    judge("a fetch in parse_chunk", host::fetch(&request()))
+    check("a fetch in parse_chunk", host::fetch(&request()))
 }
 
 fn request() -> Request {
@@ -30,10 +30,10 @@ fn request() -> Request {
     Request { method: "GET".to_owned(), url, headers: vec![], body: vec![], timeout_ms: 1000 }
 }
 
-fn judge<T>(what: &str, result: Result<T, HostError>) -> (LogLevel, String) {
+fn check<T>(what: &str, result: Result<T, HostError>) -> (LogLevel, String) {
     match result {
-        Err(HostError::Denied(why)) => (LogLevel::Info, format!("{what}: denied: {why}")),
-        Err(problem) => (LogLevel::Error, format!("{what}: not denied, but {problem:?}")),
+        Err(HostError::Denied(reason)) => (LogLevel::Info, format!("{what}: denied: {reason}")),
+        Err(error) => (LogLevel::Error, format!("{what}: not denied, but {error:?}")),
         Ok(_) => (LogLevel::Error, format!("{what}: given")),
     }
 }
@@ -43,13 +43,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_a_denial_is_well() {
+    fn only_a_denial_is_correct() {
         for (result, level, text) in [
             (Err(HostError::Denied("no".to_owned())), LogLevel::Info, "it: denied: no"),
             (Err(HostError::TimedOut), LogLevel::Error, "it: not denied, but HostError::TimedOut"),
             (Ok(()), LogLevel::Error, "it: given"),
         ] {
-            assert_eq!(judge("it", result), (level, text.to_owned()));
+            assert_eq!(check("it", result), (level, text.to_owned()));
         }
     }
 }
