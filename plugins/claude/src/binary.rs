@@ -1,4 +1,4 @@
-//! Finding Claude Code: where it is, which version, what that version can do, whether somebody is logged in.
+//! Finding Claude Code: its program, its version, what that version can do, and whether there is a login.
 
 use crate::describe::{INSTALL, KEYS, PLACES, PROVIDERS};
 use wharf_adapter::{
@@ -6,18 +6,18 @@ use wharf_adapter::{
     probe_version,
 };
 
-/// The oldest and the newest version that the adapter was tried with.
+/// The oldest and the newest version that the adapter was tested with.
 const OLDEST: Version = Version(2, 0, 76);
 const NEWEST: Version = Version(2, 1, 325);
 
-/// Find the program.
+/// Finds the program.
 pub(crate) fn resolve(host: &dyn Host, environment: &Environment) -> Result<Binary, Failure> {
     let places = PLACES.map(|place| at_home(place, environment.home.as_deref()));
     let candidates: Vec<&str> = std::iter::once("claude").chain(places.iter().flatten().map(String::as_str)).collect();
     let found = locate(host, environment, &candidates, INSTALL);
     let program = match (found, &environment.program) {
-        // What the user named is not replaced by something else.
-        (Err(failure), None) => below_npm(host).ok_or(failure)?,
+        // A program that the user named is never replaced by another one.
+        (Err(failure), None) => in_npm_prefix(host).ok_or(failure)?,
         (found, _) => found?,
     };
     let mut binary = Binary::at(program);
@@ -30,8 +30,8 @@ pub(crate) fn resolve(host: &dyn Host, environment: &Environment) -> Result<Bina
     Ok(binary)
 }
 
-/// Where npm puts global programs, which need not be in PATH.
-fn below_npm(host: &dyn Host) -> Option<String> {
+/// The program in npm's global prefix, which need not be in PATH.
+fn in_npm_prefix(host: &dyn Host) -> Option<String> {
     let npm = host.find_program("npm").ok()?.path;
     let args = ["prefix", "-g"].map(str::to_owned).to_vec();
     let output = host.run(&Command { program: npm, args, stdin: vec![], timeout_ms: 10_000 }).ok()?;
@@ -39,7 +39,7 @@ fn below_npm(host: &dyn Host) -> Option<String> {
     Some(host.find_program(&format!("{}/bin/claude", prefix.trim())).ok()?.path)
 }
 
-/// A place below the home folder, where there is one.
+/// Replaces `~` by the home folder, if there is one.
 fn at_home(place: &str, home: Option<&str>) -> Option<String> {
     match place.strip_prefix('~') {
         Some(rest) => home.map(|home| format!("{home}{rest}")),
@@ -56,7 +56,7 @@ fn support(version: Option<Version>) -> Support {
     }
 }
 
-/// What a version can do; one that is not known is taken for a new one.
+/// What a version can do. An unknown version is treated as a new one.
 fn capabilities(version: Option<Version>) -> Capabilities {
     let always = Capabilities::STREAMING
         | Capabilities::SESSION_RESUME
@@ -85,7 +85,7 @@ fn capabilities(version: Option<Version>) -> Capabilities {
     }
 }
 
-/// A key, another provider, or what `claude auth status` says. None of them tells whether the key is good.
+/// A key, another provider, or the result of `claude auth status`. None of them shows that the key is valid.
 fn login(host: &dyn Host, program: &str) -> Login {
     if let Some(name) = KEYS.into_iter().chain(PROVIDERS).find(|name| host.set_variable(name).is_some()) {
         return Login::Present(name.to_owned());
@@ -94,7 +94,7 @@ fn login(host: &dyn Host, program: &str) -> Login {
     let command = Command { program: program.to_owned(), args, stdin: vec![], timeout_ms: 10_000 };
     let Ok(output) = host.run(&command) else { return Login::Unknown };
     let text = String::from_utf8_lossy(&output.stdout);
-    // 2.0 has no such command.
+    // 2.0 does not have this command.
     match Json::parse(&text).get("loggedIn").bool() {
         Some(true) if output.code == Some(0) => Login::Present("claude auth status".to_owned()),
         Some(_) => Login::Missing("run `claude auth login`, or set ANTHROPIC_API_KEY".to_owned()),
@@ -112,10 +112,14 @@ fn notes(host: &dyn Host, environment: &Environment, binary: &mut Binary) {
         }
     }
     if binary.version.is_none() {
-        binary.note(LogLevel::Warn, "its version could not be found out", Some("try `claude --version`"));
+        binary.note(LogLevel::Warn, "its version is unknown", Some("try `claude --version`"));
     }
     if host.set_variable("ANTHROPIC_API_KEY").is_some() && host.set_variable("ANTHROPIC_AUTH_TOKEN").is_some() {
-        binary.note(LogLevel::Info, "ANTHROPIC_API_KEY and ANTHROPIC_AUTH_TOKEN are both set, and both are sent", None);
+        binary.note(
+            LogLevel::Info,
+            "ANTHROPIC_API_KEY and ANTHROPIC_AUTH_TOKEN are both set; Claude Code sends both",
+            None,
+        );
     }
 }
 
@@ -131,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_found_where_installers_put_it() {
+    fn the_program_is_found_where_installers_put_it() {
         for (place, path) in [
             ("claude", "/usr/bin/claude"),
             ("/home/user/.local/bin/claude", "/home/user/.local/bin/claude"),
@@ -150,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn the_program_that_was_named_is_the_one() {
+    fn a_program_that_the_user_named_is_used() {
         let named = Environment { program: Some("/opt/claude".to_owned()), ..environment() };
         assert!(resolve(&installed("2.1.325"), &named).is_err());
         let host = installed("2.1.325").program("/opt/claude", "/opt/claude");
@@ -158,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn each_version_can_do_what_it_can() {
+    fn capabilities_depend_on_the_version() {
         for (version, support, efforts) in [
             ("2.1.325", Support::Tested, true),
             ("2.1.197", Support::Tested, true),
@@ -176,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn the_login_is_known_from_variables_or_from_the_program() {
+    fn a_login_is_found_in_variables_or_by_the_program() {
         let status = "/usr/bin/claude auth status";
         let present = |by: &str| Login::Present(by.to_owned());
         for (host, login) in [
@@ -203,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn root_is_told_what_will_happen() {
+    fn root_gets_a_warning() {
         let root = Environment { home: Some("/root".to_owned()), ..environment() };
         let notes =
             |host: FakeHost, environment: &Environment| resolve(&host, environment).expect("a binary").notes.len();

@@ -1,17 +1,17 @@
-//! The control protocol of duplex runs: requests and responses between the lines of the stream.
+//! The control protocol of duplex runs: requests and responses between the other lines.
 //!
-//! Claude asks whether it may use a tool, or calls a hook that we put in its way; we ask it to begin, to stop, to
-//! change its model. Nothing waits for an answer of Claude but the prompt, and that not for ever: 2.0 leaves requests
-//! that it does not know unanswered.
+//! Claude asks for permission to use a tool, or calls a hook that we registered; we ask it to initialize, to stop, or to
+//! change its model. Only the prompt waits for an answer of Claude, and not forever: 2.0 does not answer requests that it
+//! does not know.
 
-use crate::launch::{permission_mode, prompt, shield};
+use crate::launch::{escape_slash, permission_mode, prompt};
 use std::collections::BTreeMap;
 use wharf_adapter::json::{self, Object};
 use wharf_adapter::{
     Answer, Approvals, Ask, AskKind, Choice, ChoiceKind, Effects, Event, Input, Json, LogLevel, Malformed, Turn,
 };
 
-/// The timer that sends the prompt where `initialize` is not answered.
+/// The timer that sends the prompt if `initialize` is not answered.
 const HANDSHAKE: u32 = 1;
 
 /// How long `initialize` may take before the prompt is sent anyway.
@@ -20,42 +20,43 @@ const HANDSHAKE_MILLIS: u32 = 15_000;
 /// Our side of the control protocol.
 #[derive(Default)]
 pub(crate) struct Control {
-    /// Whether stdin is ours to write to.
+    /// Whether this run is duplex.
     duplex: bool,
     /// The prompt, until `initialize` is answered.
     prompt: Option<String>,
-    /// Hook events that somebody wants to be asked about.
+    /// Hook events to ask the user about.
     gates: Vec<String>,
-    /// Whether a text that begins with a slash is a command to the CLI.
+    /// Whether a text that starts with a slash is a command for the CLI.
     commands: bool,
-    /// What the turn set last, to tell what the next one changes.
+    /// The model of the last turn, to know whether the next one changes it.
     model: Option<String>,
+    /// The permission mode of the last turn, for the same reason.
     mode: String,
-    /// Our own requests so far.
+    /// How many requests we have sent.
     requests: u32,
-    /// Claude's requests that wait for an answer, by their id.
+    /// Open requests of Claude, by id.
     asks: BTreeMap<String, OpenAsk>,
 }
 
-/// A request of Claude that waits for an answer.
+/// A request of Claude that is not answered yet.
 struct OpenAsk {
-    /// The tool call that it is about.
+    /// The tool call it asks about.
     tool_id: Option<String>,
     subject: Subject,
 }
 
-/// What an answer must be made from.
+/// What the answer is built from.
 enum Subject {
     /// The tool's input and the rules that Claude suggests, both JSON.
     Permission { input: String, suggestions: Option<String> },
-    /// A question of the model itself, which is a tool too: its input, and the texts of question and options.
+    /// A question of the model, which is a tool too: its input, and the texts of question and options.
     Question { input: String, question: String, options: Vec<String> },
-    /// A hook of this event, and the tool's input where there is one.
+    /// A hook for this event, and the tool's input if there is one.
     Gate { event: String, input: Option<String> },
 }
 
 impl Control {
-    /// A duplex turn is about to start.
+    /// Stores the settings of a duplex turn that is about to start.
     pub(crate) fn prepare(&mut self, turn: &Turn, prompt: String) {
         self.duplex = true;
         self.prompt = Some(prompt);
@@ -65,7 +66,7 @@ impl Control {
         mode(turn).clone_into(&mut self.mode);
     }
 
-    /// The host has something to say.
+    /// Handles every input except answers.
     pub(crate) fn handle(&mut self, input: Input, out: &mut Effects) {
         match input {
             Input::Start if self.duplex => {
@@ -76,16 +77,16 @@ impl Control {
             Input::Timer(HANDSHAKE) => self.send_prompt(out),
             Input::Message(text) if self.duplex => {
                 self.send_prompt(out);
-                out.write_line(user_line(&shield(text, self.commands)));
+                out.write_line(user_line(&escape_slash(text, self.commands)));
             }
             Input::NextTurn(turn) if self.duplex => self.next_turn(&turn, out),
-            // One-shot: the host ends the process, there is nobody to talk to.
+            // In one-shot mode the host stops the process.
             Input::Cancel if self.duplex => {
                 self.prompt = None;
                 self.send(Object::new().str("subtype", "interrupt"), out);
             }
             Input::Oversized(frame) => {
-                out.notice(LogLevel::Warn, format!("a line of {} bytes was too long and was skipped", frame.length));
+                out.notice(LogLevel::Warn, format!("skipped a line of {} bytes: it is too long", frame.length));
             }
             Input::Start
             | Input::Answer(_)
@@ -112,7 +113,7 @@ impl Control {
         }
     }
 
-    /// `initialize`, with the hooks that somebody wants to be asked about: each calls back under its event's name.
+    /// Adds the hooks to `initialize`. Each calls back under the name of its event.
     fn hooks(&self, initialize: Object) -> Object {
         if self.gates.is_empty() {
             return initialize;
@@ -138,39 +139,39 @@ impl Control {
         }
     }
 
-    /// Claude answers a request of ours.
+    /// Handles an answer of Claude to one of our requests.
     pub(crate) fn response(&mut self, line: Json<'_>, out: &mut Effects) -> Result<(), Malformed> {
         let [response] = line.pick(["response"])?;
         let [subtype, error] = response.pick(["subtype", "error"])?;
         if subtype.is("error") {
             out.notice(LogLevel::Warn, error.str().unwrap_or_default());
         }
-        // The first answer is that to `initialize`, whatever it says.
+        // The first answer is the one to `initialize`, whatever it contains.
         self.send_prompt(out);
         Ok(())
     }
 
-    /// Claude wants something of us.
+    /// Handles a request of Claude.
     pub(crate) fn request(&mut self, line: Json<'_>, out: &mut Effects) -> Result<(), Malformed> {
         let [id, request] = line.pick(["request_id", "request"])?;
         let id = id.string().ok_or(Malformed)?;
-        let read = match request.get("subtype").name() {
+        let handled = match request.get("subtype").name() {
             Some("can_use_tool") => self.can_use_tool(&id, request, out),
             Some("hook_callback") => self.hook_callback(&id, request, out),
             Some(other) => {
-                // Known, but only sent to a client that offered to serve it, which we do not.
+                // These are known, but sent only to a client that offers to serve them, which we do not.
                 if !matches!(other, "mcp_message" | "elicitation" | "request_user_dialog" | "oauth_token_refresh") {
                     out.unknown(&format!("control_request/{other}"));
                 }
-                refuse(&id, &format!("{other} is not supported"), out);
+                reject(&id, &format!("{other} is not supported"), out);
                 Ok(())
             }
             None => Err(Malformed),
         };
-        // Told here, because an error would drop the answer that it waits for.
-        if read.is_err() {
+        // Reported here: an error from this function would drop the answer that Claude waits for.
+        if handled.is_err() {
             out.malformed(line.raw());
-            refuse(&id, "the request cannot be read", out);
+            reject(&id, "the request is malformed", out);
         }
         Ok(())
     }
@@ -230,7 +231,7 @@ impl Control {
         let kind = if event == "PreToolUse" { AskKind::Permission } else { AskKind::Other };
         let tool_input = Some(tool_input).filter(|input| input.is_object()).map(|input| input.raw().to_owned());
         let choices = vec![
-            choice("allow", ChoiceKind::AllowOnce, "Go on"),
+            choice("allow", ChoiceKind::AllowOnce, "Continue"),
             choice("deny", ChoiceKind::RejectOnce, "Block, with a reason"),
         ];
         out.emit(Event::Ask(Ask {
@@ -248,7 +249,7 @@ impl Control {
         Ok(())
     }
 
-    /// Claude no longer wants to know.
+    /// Claude no longer needs the answer.
     pub(crate) fn withdraw(&mut self, line: Json<'_>, out: &mut Effects) -> Result<(), Malformed> {
         let [id] = line.pick(["request_id"])?;
         let id = id.string().ok_or(Malformed)?;
@@ -258,14 +259,14 @@ impl Control {
         Ok(())
     }
 
-    /// The turn is over: nobody waits for an answer any more.
+    /// The turn is over: no answers are needed any more.
     pub(crate) fn withdraw_all(&mut self, out: &mut Effects) {
         for id in std::mem::take(&mut self.asks).into_keys() {
             out.emit(Event::AskWithdrawn(id));
         }
     }
 
-    /// Pass an answer on. Gives the tool call that it denies: old versions do not tell a denied tool from a failed one.
+    /// Sends an answer. Returns the tool call that it denies: old versions report a denied tool as a failed one.
     pub(crate) fn answer(&mut self, answer: &Answer, out: &mut Effects) -> Option<String> {
         let ask = self.asks.remove(&answer.ask)?;
         let (response, denies) = match &ask.subject {
@@ -284,9 +285,9 @@ impl Control {
     }
 }
 
-/// Whoever asks waits for an answer: better an error than silence.
-fn refuse(id: &str, why: &str, out: &mut Effects) {
-    let response = Object::new().str("subtype", "error").str("request_id", id).str("error", why);
+/// Answers with an error: Claude waits until it gets an answer.
+fn reject(id: &str, reason: &str, out: &mut Effects) {
+    let response = Object::new().str("subtype", "error").str("request_id", id).str("error", reason);
     out.write_line(Object::new().str("type", "control_response").object("response", response).finish());
 }
 
@@ -294,7 +295,7 @@ fn is_allowed(answer: &Answer) -> bool {
     matches!(answer.choice.as_deref(), Some("allow" | "allow-always"))
 }
 
-/// What the control protocol calls the turn's approvals.
+/// The permission mode for the turn's approvals.
 fn mode(turn: &Turn) -> &str {
     permission_mode(turn).unwrap_or(match turn.approvals {
         Approvals::AllowAll => "bypassPermissions",
@@ -303,8 +304,8 @@ fn mode(turn: &Turn) -> &str {
     })
 }
 
-/// The answer to a permission. `updatedInput` is always sent: 2.1.197 denies what has none. Anything but a clear yes
-/// is a no.
+/// The answer to a permission request. `updatedInput` is always sent: 2.1.197 denies a tool without it. Anything but an
+/// explicit yes is a no.
 fn permission(answer: &Answer, input: &str, suggestions: Option<&str>) -> Object {
     let input = answer.input.as_deref().map_or(input.to_owned(), one_line);
     let allowed = Object::new().str("behavior", "allow").raw("updatedInput", &input);
@@ -330,8 +331,8 @@ fn chosen(answer: &Answer, input: &str, question: &str, options: &[String]) -> O
     let option = number.and_then(|number| options.get(number)).map(String::as_str);
     let free = answer.text.as_deref().filter(|text| !text.is_empty() && answer.choice.is_none());
     match option.or(free) {
-        Some(said) => {
-            let answers = Object::new().str(question, said);
+        Some(text) => {
+            let answers = Object::new().str(question, text);
             let input = Json::parse(input).fields().filter(|(key, _)| *key != "answers");
             let input = input.fold(Object::new(), |object, (key, value)| object.raw(&json::unescape(key), value.raw()));
             Object::new().str("behavior", "allow").object("updatedInput", input.object("answers", answers))
@@ -340,7 +341,7 @@ fn chosen(answer: &Answer, input: &str, question: &str, options: &[String]) -> O
     }
 }
 
-/// The answer to a hook. An answer without a choice blocks.
+/// The answer to a hook. Without a choice it blocks.
 fn gate(answer: &Answer, event: &str, input: Option<&str>) -> Object {
     let reason = answer.text.as_deref().filter(|text| !text.is_empty()).unwrap_or("Blocked by the user.");
     let allowed = answer.choice.as_deref() == Some("allow");
@@ -350,25 +351,25 @@ fn gate(answer: &Answer, event: &str, input: Option<&str>) -> Object {
             Some(edited) => {
                 Object::new().object("hookSpecificOutput", decision("allow").raw("updatedInput", &one_line(edited)))
             }
-            // No decision: the usual rules and asks still hold.
+            // No decision: the usual rules and asks still apply.
             None => Object::new(),
         },
         ("PreToolUse", false) => {
             Object::new().object("hookSpecificOutput", decision("deny").str("permissionDecisionReason", reason))
         }
         (_, true) => Object::new(),
-        // Claude goes on for a reason only. An answer that never came must not keep it going for ever.
+        // Claude continues only for a reason. A missing answer must not keep it running forever.
         ("Stop" | "SubagentStop", false) if answer.text.as_deref().is_none_or(str::is_empty) => Object::new(),
         (_, false) => Object::new().str("decision", "block").str("reason", reason),
     }
 }
 
-/// JSON that somebody wrote by hand may have line breaks; between its tokens only, where a blank does as well.
+/// JSON written by hand may have line breaks. They occur between tokens only, where a space has the same meaning.
 fn one_line(json: &str) -> String {
     json.replace(['\n', '\r'], " ")
 }
 
-/// The question and its options, where the model asks exactly one that takes one answer.
+/// The question and its options, if the model asks exactly one question with one answer.
 fn single_question(input: Json<'_>) -> Option<(String, Vec<String>)> {
     let mut questions = input.get("questions").items();
     let (question, None) = (questions.next()?, questions.next()) else { return None };
@@ -387,7 +388,7 @@ fn choice(id: &str, kind: ChoiceKind, label: &str) -> Choice {
     Choice { id: id.to_owned(), kind, label: label.to_owned() }
 }
 
-/// A message of the user.
+/// The line for a message of the user.
 fn user_line(text: &str) -> String {
     let message = Object::new().str("role", "user").str("content", text);
     let line = Object::new().str("type", "user").object("message", message);

@@ -1,14 +1,14 @@
-//! Who the adapter is and what it may ever ask for.
+//! The adapter's name, options and requested access.
 
 use wharf_adapter::{AdapterInfo, OptionKind};
 
-/// Shown where the program is missing.
+/// Shown if the program is missing.
 pub(crate) const INSTALL: &str = "npm install -g @anthropic-ai/claude-code";
 
-/// Variables that are a login by themselves, in the order in which the CLI takes them.
+/// Variables that contain a login, in the order in which the CLI reads them.
 pub(crate) const KEYS: [&str; 3] = ["ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN"];
 
-/// Switches to other providers, which have logins of their own.
+/// Switches to other providers, which have their own logins.
 pub(crate) const PROVIDERS: [&str; 5] = [
     "CLAUDE_CODE_USE_BEDROCK",
     "CLAUDE_CODE_USE_VERTEX",
@@ -17,10 +17,10 @@ pub(crate) const PROVIDERS: [&str; 5] = [
     "CLAUDE_CODE_USE_ANTHROPIC_AWS",
 ];
 
-/// Where the CLI lists its models over HTTP.
+/// The API that lists the models.
 pub(crate) const API: &str = "https://api.anthropic.com";
 
-/// Where else than in PATH the program is put: by the native installer, by `claude migrate-installer`, by npm.
+/// Where installers put the program outside of PATH: the native installer, `claude migrate-installer`, npm.
 pub(crate) const PLACES: [&str; 5] = [
     "~/.local/bin/claude",
     "~/.claude/local/claude",
@@ -29,8 +29,8 @@ pub(crate) const PLACES: [&str; 5] = [
     "/opt/homebrew/bin/claude",
 ];
 
-/// Read by the CLI itself, so passed on to it where they are set.
-const PASSED_ON: [&str; 31] = [
+/// Read by the CLI itself, and passed to it if they are set.
+const PASSED_THROUGH: [&str; 31] = [
     "ANTHROPIC_BASE_URL",
     "ANTHROPIC_CUSTOM_HEADERS",
     "ANTHROPIC_MODEL",
@@ -68,46 +68,55 @@ const PASSED_ON: [&str; 31] = [
 pub(crate) const SET: [&str; 4] =
     ["CLAUDE_CODE_MAX_RETRIES", "CLAUDE_CODE_DISABLE_BACKGROUND_TASKS", "DISABLE_AUTOUPDATER", "IS_SANDBOX"];
 
-/// Who the adapter is.
+/// The adapter's description.
 pub(crate) fn info() -> AdapterInfo {
     let mut info = AdapterInfo::new("claude", "Claude Code", env!("CARGO_PKG_VERSION"))
         .program("claude")
         .program("npm")
         .variables(&KEYS)
         .variables(&PROVIDERS)
-        .variables(&PASSED_ON)
+        .variables(&PASSED_THROUGH)
         .variables(&SET)
         .origin(API)
         .origin("$ANTHROPIC_BASE_URL")
-        .choice("system-prompt-mode", &["append", "replace"], "whether the system prompt adds to Claude's own or replaces it")
+        .choice(
+            "system-prompt-mode",
+            &["append", "replace"],
+            "whether the system prompt adds to Claude's own or replaces it",
+        )
         .choice(
             "permission-mode",
             &["by-approvals", "acceptEdits", "plan", "auto", "dontAsk"],
-            "a permission mode of Claude Code instead of the one that the approvals give",
+            "a permission mode of Claude Code, instead of the one for the approvals",
         )
         .option(
             "project-settings",
             OptionKind::Flag,
             Some("false"),
-            "let the workspace bring its own settings, hooks, MCP servers and CLAUDE.md: they run without being trusted",
+            "use the settings, hooks, MCP servers and CLAUDE.md of the workspace: they run without a trust prompt",
         )
         .option("settings", OptionKind::Json, None, "settings for this turn, as in settings.json")
         .option("agents", OptionKind::Json, None, "sub-agents for this turn, by name")
-        .option("max-retries", OptionKind::Integer, Some("4"), "how often Claude Code retries a failed request by itself")
+        .option("max-retries", OptionKind::Integer, Some("4"), "how often Claude Code retries a failed request")
         .option("background-tasks", OptionKind::Flag, Some("true"), "let commands and sub-agents run in the background")
         .option("persist-session", OptionKind::Flag, Some("true"), "keep the session, so that it can be resumed")
         .option("bare", OptionKind::Flag, Some("false"), "no CLAUDE.md, hooks or plugins, few tools (since 2.1)")
-        .option("sandboxed", OptionKind::Flag, Some("false"), "the machine is a sandbox: lets root skip permissions")
-        .option("slash-commands", OptionKind::Flag, Some("false"), "a prompt that begins with / is a command of Claude Code")
-        .option("duplex", OptionKind::Flag, Some("false"), "keep talking over stdin: messages in mid-turn, interrupts")
+        .option("sandboxed", OptionKind::Flag, Some("false"), "the machine is a sandbox: root may skip permissions")
+        .option(
+            "slash-commands",
+            OptionKind::Flag,
+            Some("false"),
+            "a prompt that starts with / is a command of Claude Code",
+        )
+        .option("duplex", OptionKind::Flag, Some("false"), "keep stdin open: messages during a turn, interrupts")
         .option(
             "gates",
             OptionKind::List,
             None,
-            "hook events to be asked about: PreToolUse, PostToolUse, UserPromptSubmit, Stop (implies duplex)",
+            "hook events to ask about: PreToolUse, PostToolUse, UserPromptSubmit, Stop (implies duplex)",
         );
     info.access.programs.extend(PLACES.map(str::to_owned));
-    // Below npm's global prefix, wherever that is.
+    // In npm's global prefix, which can be any folder.
     info.access.programs.push("**/bin/claude".to_owned());
     AdapterInfo { tested_with: "2.0.76, 2.1.197, 2.1.325".to_owned(), install_hint: INSTALL.to_owned(), ..info }
 }
@@ -117,12 +126,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_is_needed_twice() {
-        let needs = info().access;
-        let mut names = needs.variables.clone();
+    fn no_variable_is_requested_twice() {
+        let access = info().access;
+        let mut names = access.variables.clone();
         names.sort();
         names.dedup();
-        assert_eq!(names.len(), needs.variables.len());
+        assert_eq!(names.len(), access.variables.len());
     }
 
     #[test]

@@ -1,13 +1,13 @@
-//! What a failure of Claude Code is: from its own error lines, the HTTP status behind them, and stderr.
+//! Classifies failures of Claude Code: by its own error lines, the HTTP status in them, and stderr.
 //!
-//! Never from what the model said: only lines that the CLI marks as errors come here. The order holds for all versions:
-//! the CLI's own kind, then the status, then phrases of its text.
+//! Never by text that the model wrote: only lines that the CLI marks as errors come here. The order is the same for all
+//! versions: the CLI's own kind, then the status, then phrases of its text.
 
 use wharf_adapter::{ErrorClass, Evidence, ExitStatus, Failure, Json, Retry};
 
-/// What the CLI told about something that went wrong.
+/// An error that the CLI reported.
 #[derive(Debug, Default, Clone)]
-pub(crate) struct Trouble {
+pub(crate) struct AgentError {
     /// The `error` of an assistant or retry line: `rate_limit`.
     pub(crate) kind: Option<String>,
     /// The HTTP status.
@@ -18,14 +18,15 @@ pub(crate) struct Trouble {
     pub(crate) api_type: Option<String>,
     /// `terminal_reason` of the result.
     pub(crate) reason: Option<String>,
-    /// What it says to people.
+    /// The message for the user.
     pub(crate) text: String,
-    /// When the limit that was hit is lifted, in seconds since 1970.
+    /// When the rate limit resets, in seconds since 1970.
     pub(crate) resets_at: Option<u64>,
 }
 
-impl Trouble {
-    /// What both the assistant's error line and the result may say; the result's word counts where it says anything.
+impl AgentError {
+    /// Reads the fields that an assistant's error line and the result line share. Fields of a later line replace earlier
+    /// ones.
     pub(crate) fn read(&mut self, line: Json<'_>) {
         let Ok([status, code, api_type, params]) =
             line.pick(["api_error_status", "api_error", "api_error_type", "api_error_params"])
@@ -38,7 +39,7 @@ impl Trouble {
         self.resets_at = params.at(&["rate_limit_info", "resetsAt"]).u64().or(self.resets_at);
     }
 
-    /// The failure behind it.
+    /// The failure to report.
     pub(crate) fn failure(&self) -> Failure {
         let status = self.status.or_else(|| status_in(&self.text));
         let kind = self.kind.as_deref().filter(|kind| *kind != "unknown");
@@ -49,7 +50,7 @@ impl Trouble {
         match (class, self.resets_at) {
             (ErrorClass::RateLimit | ErrorClass::Quota, Some(time)) => failure.retry(Retry::At(time)),
             (ErrorClass::Permission, _) if self.text.contains("root/sudo") => failure.retry(root_advice()),
-            // The API refused the request as such: the same request will be refused again.
+            // The API rejected the request itself: the same request would be rejected again.
             (ErrorClass::Provider, _) if status.is_some_and(|status| (400..500).contains(&status)) => {
                 failure.retry(Retry::Never)
             }
@@ -58,12 +59,12 @@ impl Trouble {
     }
 
     fn class(&self, status: Option<u16>) -> ErrorClass {
-        // The second is said where compacting the history does not help any more.
+        // The second means that compacting the history does not help any more.
         if matches!(self.reason.as_deref(), Some("prompt_too_long" | "blocking_limit")) {
             return ErrorClass::ContextLength;
         }
         let by_kind = self.kind.as_deref().and_then(|kind| class_of_kind(kind, self));
-        // A 400 is any of several things, which only its text tells apart.
+        // A 400 has several causes, which only its text distinguishes.
         let by_status =
             || status.filter(|status| *status != 400).and_then(|status| class_of_status(status, &self.text));
         let by_text = || class_of_text(&self.text);
@@ -72,8 +73,8 @@ impl Trouble {
     }
 }
 
-/// The kinds of `error` that say enough by themselves.
-fn class_of_kind(kind: &str, trouble: &Trouble) -> Option<ErrorClass> {
+/// The kinds of `error` that determine the class.
+fn class_of_kind(kind: &str, error: &AgentError) -> Option<ErrorClass> {
     Some(match kind {
         "authentication_failed"
         | "oauth_org_not_allowed"
@@ -83,21 +84,21 @@ fn class_of_kind(kind: &str, trouble: &Trouble) -> Option<ErrorClass> {
         "billing_error" => ErrorClass::Quota,
         "rate_limit" => ErrorClass::RateLimit,
         "model_not_found" => ErrorClass::UnknownModel,
-        // Also said of a server that cannot be reached, or that gives no answer.
-        "server_error" if trouble.status.is_none() && is_network(trouble) => ErrorClass::Network,
+        // Also used for a server that cannot be reached or does not answer.
+        "server_error" if error.status.is_none() && is_network(error) => ErrorClass::Network,
         "overloaded" | "server_error" => ErrorClass::Provider,
         "max_output_tokens" => ErrorClass::Other,
         _ => return None,
     })
 }
 
-fn is_network(trouble: &Trouble) -> bool {
-    trouble.code.as_deref() == Some("connection_failed") || class_of_text(&trouble.text) == Some(ErrorClass::Network)
+fn is_network(error: &AgentError) -> bool {
+    error.code.as_deref() == Some("connection_failed") || class_of_text(&error.text) == Some(ErrorClass::Network)
 }
 
 fn class_of_status(status: u16, text: &str) -> Option<ErrorClass> {
     Some(match status {
-        // A 403 is told as a failed login by every version that tells its kind.
+        // Every version that reports a kind reports a 403 as a failed login.
         401 | 403 => ErrorClass::Auth,
         402 => ErrorClass::Quota,
         404 if text.contains("model") => ErrorClass::UnknownModel,
@@ -110,7 +111,7 @@ fn class_of_status(status: u16, text: &str) -> Option<ErrorClass> {
     })
 }
 
-/// Phrases of the CLI's own error texts, in all versions, most telling first.
+/// Phrases in the CLI's own error texts, of all versions, most specific first.
 const PHRASES: &[(&str, ErrorClass)] = &[
     ("No conversation found", ErrorClass::NoSession),
     ("--resume requires a valid session", ErrorClass::NoSession),
@@ -164,12 +165,12 @@ fn type_in(text: &str) -> Option<String> {
 
 fn root_advice() -> Retry {
     Retry::AfterUserAction(
-        "run as another user, or set the option `sandboxed` where the machine itself is a sandbox".to_owned(),
+        "run as another user, or set the option `sandboxed` if the machine itself is a sandbox".to_owned(),
     )
 }
 
-/// Phrases that only stderr has: the command line was not taken.
-const REFUSALS: &[(&str, ErrorClass)] = &[
+/// Phrases that occur on stderr only: the command line was rejected.
+const REJECTIONS: &[(&str, ErrorClass)] = &[
     ("Invalid MCP configuration", ErrorClass::InvalidOption),
     ("unknown option", ErrorClass::InvalidOption),
     ("is invalid", ErrorClass::InvalidOption),
@@ -187,12 +188,12 @@ const REFUSALS: &[(&str, ErrorClass)] = &[
     ("panicked", ErrorClass::Crash),
 ];
 
-/// Nothing on stdout said how the turn went: stderr, then what was being retried when it ended, then the exit.
-pub(crate) fn from_evidence(evidence: &Evidence, last: Option<&Trouble>) -> Option<Failure> {
+/// Used if stdout did not say how the turn ended: stderr, then the error that was last retried, then the exit status.
+pub(crate) fn from_evidence(evidence: &Evidence, last: Option<&AgentError>) -> Option<Failure> {
     let lines = || evidence.stderr_tail.lines().map(str::trim).filter(|line| is_error(line));
     let known = lines().find_map(|line| {
-        let refusal = || REFUSALS.iter().find(|(phrase, _)| line.contains(phrase)).map(|(_, class)| *class);
-        Some((line, class_of_text(line).or_else(refusal)?))
+        let rejection = || REJECTIONS.iter().find(|(phrase, _)| line.contains(phrase)).map(|(_, class)| *class);
+        Some((line, class_of_text(line).or_else(rejection)?))
     });
     if let Some((line, class)) = known {
         let failure = Failure::new(class, line.strip_prefix("Error: ").unwrap_or(line)).status(status_in(line));
@@ -202,11 +203,11 @@ pub(crate) fn from_evidence(evidence: &Evidence, last: Option<&Trouble>) -> Opti
             _ => failure,
         });
     }
-    if let Some(trouble) = last {
-        return Some(trouble.failure());
+    if let Some(error) = last {
+        return Some(error.failure());
     }
     if let Some(signal) = signal(evidence.exit) {
-        return Some(Failure::new(ErrorClass::Crash, format!("the process was ended by signal {signal}")));
+        return Some(Failure::new(ErrorClass::Crash, format!("the process was killed by signal {signal}")));
     }
     let failed = evidence.exit.code.is_some_and(|code| code != 0);
     let line = lines().find(|line| line.starts_with("Error") || line.starts_with("error")).or_else(|| lines().next());
@@ -219,12 +220,12 @@ pub(crate) fn from_evidence(evidence: &Evidence, last: Option<&Trouble>) -> Opti
     }
 }
 
-/// Lines that the CLI also prints when all is well are no errors.
+/// Whether a line may be an error: the CLI prints some lines in successful runs too.
 fn is_error(line: &str) -> bool {
-    !line.is_empty() && !["Warning:", "[claude-code:", "Ignoring "].iter().any(|talk| line.starts_with(talk))
+    !line.is_empty() && !["Warning:", "[claude-code:", "Ignoring "].iter().any(|harmless| line.starts_with(harmless))
 }
 
-/// The signal that ended it, be it said as such or as a shell would say it.
+/// The signal that killed the process, from the status or from an exit code as shells report it.
 fn signal(exit: ExitStatus) -> Option<i32> {
     exit.signal
         .or_else(|| exit.code.filter(|code| (129..=159).contains(code)).map(|code| code - 128))
@@ -232,175 +233,4 @@ fn signal(exit: ExitStatus) -> Option<i32> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn trouble(kind: &str, status: Option<u16>, code: &str, text: &str) -> Trouble {
-        let filled = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());
-        Trouble { kind: filled(kind), status, code: filled(code), text: text.to_owned(), ..Trouble::default() }
-    }
-
-    /// Each row as the three versions print it, newest first.
-    #[test]
-    fn an_error_line_gives_its_class_in_every_version() {
-        use ErrorClass as Class;
-        let refused = r#"API Error: 403 {"type":"error","error":{"type":"permission_error","message":"no"}}"#;
-        let gone = r#"API Error: 404 {"type":"error","error":{"type":"not_found_error","message":"model: x"}}"#;
-        let busy = r#"API Error: 529 {"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}"#;
-        for (kind, status, code, text, class, shown_status) in [
-            ("authentication_failed", Some(401), "", "Invalid API key · Fix external API key", Class::Auth, Some(401)),
-            ("authentication_failed", None, "", "Invalid API key · Please run /login", Class::Auth, None),
-            (
-                "authentication_failed",
-                Some(403),
-                "",
-                "Failed to authenticate. API Error: 403 x",
-                Class::Auth,
-                Some(403),
-            ),
-            ("authentication_failed", None, "", refused, Class::Auth, Some(403)),
-            ("authentication_failed", None, "", "Not logged in · Please run /login", Class::Auth, None),
-            ("unknown", Some(400), "", "API Error: 400 messages: bad thing", Class::Provider, Some(400)),
-            ("billing_error", Some(400), "", "Credit balance is too low", Class::Quota, Some(400)),
-            ("unknown", Some(400), "", "Credit balance is too low", Class::Quota, Some(400)),
-            ("invalid_request", Some(400), "", "Prompt is too long · x", Class::ContextLength, Some(400)),
-            (
-                "model_not_found",
-                Some(404),
-                "",
-                "There's an issue with the selected model (x).",
-                Class::UnknownModel,
-                Some(404),
-            ),
-            ("unknown", None, "", gone, Class::UnknownModel, Some(404)),
-            ("rate_limit", Some(429), "", "API Error: Request rejected (429) · x", Class::RateLimit, Some(429)),
-            ("unknown", None, "", "API Error: Request rejected (429) · x", Class::RateLimit, Some(429)),
-            (
-                "rate_limit",
-                Some(429),
-                "usage_limit_reached",
-                "You've hit your 5-hour limit",
-                Class::RateLimit,
-                Some(429),
-            ),
-            ("server_error", Some(500), "", "API Error: 500 Internal server error.", Class::Provider, Some(500)),
-            ("server_error", Some(529), "", "API Error: Repeated 529 Overloaded errors.", Class::Provider, Some(529)),
-            ("server_error", None, "", "API Error: Repeated 529 Overloaded errors.", Class::Provider, Some(529)),
-            ("unknown", None, "", busy, Class::Provider, Some(529)),
-            (
-                "server_error",
-                None,
-                "connection_failed",
-                "API Error: Connection refused (ECONNREFUSED)",
-                Class::Network,
-                None,
-            ),
-            ("server_error", None, "", "API Error: Unable to connect to API (ConnectionRefused)", Class::Network, None),
-            ("unknown", None, "", "API Error: Connection error.", Class::Network, None),
-            ("server_error", None, "connection_failed", "API Error: Can't reach the API server", Class::Network, None),
-            ("server_error", None, "", "Request timed out", Class::Network, None),
-            (
-                "max_output_tokens",
-                None,
-                "max_output_tokens",
-                "API Error: Claude's response exceeded",
-                Class::Other,
-                None,
-            ),
-            ("cloud_credential_error", None, "", "API Error: Could not load AWS credentials", Class::Auth, None),
-            ("unknown", None, "", "API Error: Could not load the default credentials.", Class::Auth, None),
-            ("of_tomorrow", None, "", "something new", Class::Other, None),
-        ] {
-            let failure = trouble(kind, status, code, text).failure();
-            assert_eq!((failure.class, failure.http_status), (class, shown_status), "{kind}: {text}");
-            assert_eq!(failure.message, text);
-        }
-    }
-
-    #[test]
-    fn a_failure_says_what_retry_makes_sense() {
-        let limit = trouble("rate_limit", Some(429), "usage_limit_reached", "You've hit your 5-hour limit");
-        let limit = Trouble { resets_at: Some(1_794_800_000), ..limit };
-        let in_use = "Error: Session ID 1 is already in use.";
-        for (failure, retry) in [
-            (limit.failure(), Retry::At(1_794_800_000)),
-            (trouble("rate_limit", Some(429), "", "x").failure(), Retry::SameSession),
-            (trouble("unknown", Some(400), "", "API Error: 400 x").failure(), Retry::Never),
-            (trouble("server_error", Some(500), "", "x").failure(), Retry::SameSession),
-            (from_evidence(&evidence(Some(1), in_use), None).expect("a failure"), Retry::FreshSession),
-        ] {
-            assert_eq!(failure.retry, retry, "{failure:?}");
-        }
-    }
-
-    #[test]
-    fn a_context_that_is_full_is_told_by_the_reason() {
-        for reason in ["prompt_too_long", "blocking_limit"] {
-            let full = trouble("invalid_request", None, "autocompact_thrashing", "Conversation too long");
-            let full = Trouble { reason: Some(reason.to_owned()), ..full };
-            assert_eq!(full.failure().class, ErrorClass::ContextLength, "{reason}");
-        }
-    }
-
-    #[test]
-    fn the_vendors_code_is_the_finest_there_is() {
-        let old = r#"API Error: 529 {"type":"error","error":{"type":"overloaded_error"}}"#;
-        for (trouble, code) in [
-            (trouble("rate_limit", Some(429), "usage_limit_reached", "x"), Some("usage_limit_reached")),
-            (trouble("rate_limit", Some(429), "", "x"), Some("rate_limit")),
-            (trouble("unknown", None, "", old), Some("overloaded_error")),
-            (trouble("unknown", None, "", "x {not json"), None),
-        ] {
-            assert_eq!(trouble.failure().code.as_deref(), code);
-        }
-    }
-
-    fn evidence(code: Option<i32>, stderr: &str) -> Evidence {
-        let exit = ExitStatus { code, signal: None };
-        Evidence { exit, stdout_tail: String::new(), stderr_tail: stderr.to_owned() }
-    }
-
-    #[test]
-    fn stderr_tells_why_nothing_was_started() {
-        use ErrorClass as Class;
-        for (stderr, class) in [
-            ("No conversation found with session ID: 1\n", Class::NoSession),
-            ("Error: --resume requires a valid session ID when used with --print\nUsage: x\n", Class::NoSession),
-            ("Error: Session ID 1 is already in use.\n", Class::InvalidOption),
-            ("Error: Invalid session ID. Must be a valid UUID.\n", Class::InvalidOption),
-            ("Error: --session-id can only be used with --continue or --resume\n", Class::InvalidOption),
-            ("error: unknown option '--effort'\n", Class::InvalidOption),
-            ("error: option '--permission-mode <mode>' argument 'yolo' is invalid.\n", Class::InvalidOption),
-            ("error: something about an argument\n", Class::InvalidOption),
-            ("Error: When using --print, --output-format=stream-json requires --verbose\n", Class::InvalidOption),
-            ("Error: Input must be provided either through stdin\n", Class::InvalidOption),
-            ("Warning: no stdin data received in 3s\nError: Input must be provided\n", Class::InvalidOption),
-            ("Error: piped stdin input exceeds 10MB.\n", Class::InvalidOption),
-            ("Error: Invalid MCP configuration:\nMCP config file not found: /x\n", Class::InvalidOption),
-            ("Error: Cannot use both --system-prompt and --system-prompt-file.\n", Class::InvalidOption),
-            ("Error: Settings file not found: /x\n", Class::NotFound),
-            ("--dangerously-skip-permissions cannot be used with root/sudo privileges\n", Class::Permission),
-            ("Error parsing streaming input line (type=unknown, 16 chars): SyntaxError\n", Class::Protocol),
-            ("FATAL ERROR: JavaScript heap out of memory\n", Class::Crash),
-            ("TypeError: x is not a function\n", Class::Other),
-        ] {
-            let failure = from_evidence(&evidence(Some(1), stderr), None).expect("a failure");
-            assert_eq!(failure.class, class, "{stderr}");
-            assert!(!failure.message.is_empty());
-        }
-    }
-
-    #[test]
-    fn without_stderr_the_last_retry_and_the_exit_are_asked() {
-        let retried = trouble("authentication_failed", Some(401), "", "HTTP 401, attempt 3 of 10");
-        let class = |code, stderr: &str, last: Option<&Trouble>| {
-            from_evidence(&evidence(code, stderr), last).map(|failure| failure.class)
-        };
-        assert_eq!(class(Some(143), "", Some(&retried)), Some(ErrorClass::Auth));
-        assert_eq!(class(Some(143), "", None), Some(ErrorClass::Crash));
-        assert_eq!(class(Some(-9), "", None), Some(ErrorClass::Crash));
-        assert_eq!(class(Some(1), "Warning: something\n", None), None);
-        assert_eq!(class(Some(0), "anything at all\n", None), None);
-        assert_eq!(class(Some(0), "", None), None);
-    }
-}
+mod tests;

@@ -1,26 +1,27 @@
-//! The adapter of Claude Code.
+//! The adapter for Claude Code.
 //!
-//! Two ways to run it: one-shot, where the prompt goes to stdin and the stream of JSON lines comes back, and duplex,
-//! where the control protocol runs over stdin and stdout beside it: permissions as asks, messages in mid-turn, an
-//! interrupt that still gives a result. Both print the same lines; the adapter reads them alike whichever it started.
+//! There are two modes. In one-shot mode the prompt goes to stdin and JSON lines come back. In duplex mode the control
+//! protocol also runs over stdin and stdout: permissions as asks, messages during a turn, and an interrupt that still
+//! gives a result. Both modes print the same lines, and the adapter reads them in the same way.
 //!
-//! What the versions do differently is in `docs/adapters/claude.md`. Where a version is not known the adapter goes by
-//! what a line has, never by what it should have.
+//! Differences between versions are in `docs/adapters/claude.md`. Output is read by what a line contains, never by what
+//! a version should print.
 
 mod binary;
 mod blocks;
 mod control;
 mod describe;
 mod failure;
+mod ignored;
 mod launch;
+mod lines;
+mod messages;
 mod models;
 mod result;
-mod silent;
-mod stream;
 mod usage;
 
 use control::Control;
-use stream::Stream;
+use lines::LineParser;
 use wharf_adapter::{
     Adapter, AdapterInfo, Binary, Effects, Environment, Evidence, ExitStatus, Failure, Host, Input, Json, Launch,
     Malformed, ModelList, PromptDelivery, Turn,
@@ -29,8 +30,8 @@ use wharf_adapter::{
 /// One run of Claude Code.
 #[derive(Default)]
 pub struct Claude {
-    /// What the lines of stdout have told so far.
-    stream: Stream,
+    /// Reads the lines of stdout.
+    lines: LineParser,
     /// Our side of the control protocol.
     control: Control,
 }
@@ -45,7 +46,7 @@ impl Adapter for Claude {
     }
 
     fn build_args(&mut self, turn: &Turn, binary: &Binary) -> Result<Launch, Failure> {
-        self.stream.expect(&turn.session);
+        self.lines.set_session(&turn.session);
         launch::build(turn, binary)
     }
 
@@ -60,7 +61,7 @@ impl Adapter for Claude {
     }
 
     fn line(&mut self, line: Json<'_>, out: &mut Effects) -> Result<(), Malformed> {
-        // `--output-format json --verbose` prints all its lines as one array.
+        // `--output-format json --verbose` prints all lines as one array.
         if line.is_array() {
             return line.items().try_for_each(|item| self.object(item, out));
         }
@@ -71,12 +72,12 @@ impl Adapter for Claude {
         match input {
             Input::Answer(answer) => {
                 if let Some(tool) = self.control.answer(&answer, out) {
-                    self.stream.deny(&tool);
+                    self.lines.deny(&tool);
                 }
             }
             input => {
                 if let Input::NextTurn(_) = &input {
-                    self.stream.next_turn();
+                    self.lines.next_turn();
                 }
                 self.control.handle(input, out);
             }
@@ -85,11 +86,11 @@ impl Adapter for Claude {
 
     fn finish(&mut self, _host: &dyn Host, _exit: ExitStatus, out: &mut Effects) {
         self.control.withdraw_all(out);
-        self.stream.finish(out);
+        self.lines.finish(out);
     }
 
     fn parse_error(&mut self, evidence: &Evidence) -> Option<Failure> {
-        failure::from_evidence(evidence, self.stream.last_trouble())
+        failure::from_evidence(evidence, self.lines.last_error())
     }
 
     fn list_models(&mut self, host: &dyn Host, binary: Option<&Binary>) -> ModelList {
@@ -98,22 +99,22 @@ impl Adapter for Claude {
 }
 
 impl Claude {
-    /// One object of the stream.
+    /// One object of the output.
     fn object(&mut self, line: Json<'_>, out: &mut Effects) -> Result<(), Malformed> {
-        // What the lines need that come by the thousand, in one go.
+        // The fields of the most frequent lines, in one pass.
         let [kind, event, parent, abandoned] =
             line.pick(["type", "event", "parent_tool_use_id", "abandoned_blocks"])?;
         match kind.name().ok_or(Malformed)? {
-            "stream_event" => self.stream.stream_event(event, parent, abandoned, out),
+            "stream_event" => self.lines.stream_event(event, parent, abandoned, out),
             "control_request" => self.control.request(line, out),
             "control_response" => self.control.response(line, out),
             "control_cancel_request" => self.control.withdraw(line, out),
-            // Before the turn ends: an ask that is still open then would look like one that nobody answered.
+            // Before the turn ends: an ask that is still open then would look unanswered.
             "result" if line.get("subtype").is_string() => {
                 self.control.withdraw_all(out);
-                self.stream.line("result", line, out)
+                self.lines.line("result", line, out)
             }
-            kind => self.stream.line(kind, line, out),
+            kind => self.lines.line(kind, line, out),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The models on offer: from the program itself, which needs no network, and from the API where there is a key.
+//! The list of models: from the program, which needs no network, and from the API if there is a key.
 
 use crate::describe::{API, KEYS};
 use wharf_adapter::json::Object;
@@ -8,7 +8,7 @@ use wharf_adapter::{Binary, Command, Host, HostError, Json, Model, ModelList, Re
 const INITIALIZE: &str =
     "{\"type\":\"control_request\",\"request_id\":\"wharf-models\",\"request\":{\"subtype\":\"initialize\"}}\n";
 
-/// List them. The program's own list has the aliases and what they stand for; the API's what the key may use.
+/// Lists the models. The program's list has the aliases and their models; the API's list has the models of the key.
 pub(crate) fn list(host: &dyn Host, binary: Option<&Binary>) -> ModelList {
     let mut models = binary.map(|binary| from_program(host, binary)).unwrap_or_default();
     match from_api(host) {
@@ -19,7 +19,7 @@ pub(crate) fn list(host: &dyn Host, binary: Option<&Binary>) -> ModelList {
         }
         Some(Err(status)) if models.is_empty() => {
             return match status {
-                Some(401 | 403) => ModelList::NeedsAuth("the API does not take the key".to_owned()),
+                Some(401 | 403) => ModelList::NeedsAuth("the API rejects the key".to_owned()),
                 Some(status) => ModelList::Unavailable(format!("the API answered with {status}")),
                 None => ModelList::Unavailable("the API cannot be reached".to_owned()),
             };
@@ -57,7 +57,7 @@ fn program_model(model: Json<'_>) -> Option<Model> {
         name: name.string().unwrap_or_else(|| id.clone()),
         vendor: Some("anthropic".to_owned()),
         efforts: efforts.items().filter_map(Json::string).collect(),
-        // "[1m]" is how the CLI marks the long window; the others it does not tell.
+        // The CLI marks the long context window with "[1m]", and does not report other windows.
         context: resolved.as_deref().unwrap_or(&id).ends_with("[1m]").then_some(1_000_000),
         is_default: id == "default",
         extra: Some(extra.finish()),
@@ -65,7 +65,7 @@ fn program_model(model: Json<'_>) -> Option<Model> {
     })
 }
 
-/// Nothing where there is no key.
+/// `None` without a key.
 fn from_api(host: &dyn Host) -> Option<Result<Vec<Model>, Option<u16>>> {
     let base = host.set_variable("ANTHROPIC_BASE_URL").unwrap_or_else(|| API.to_owned());
     let [key, token, oauth] = KEYS.map(|name| host.set_variable(name));
@@ -112,7 +112,7 @@ mod tests {
     use super::*;
     use wharf_adapter::testing::{FakeHost, binary};
 
-    /// What the program of the tests is asked.
+    /// The command that lists the models.
     const COMMAND: &str = "/usr/bin/agent -p --input-format stream-json --output-format stream-json --verbose \
                            --setting-sources user --strict-mcp-config --no-session-persistence";
     const OFFLINE: &str = concat!(
@@ -155,14 +155,14 @@ mod tests {
     }
 
     #[test]
-    fn a_token_is_a_bearer() {
+    fn a_token_is_sent_as_a_bearer_token() {
         let host = FakeHost::default().with_variable("ANTHROPIC_AUTH_TOKEN", "t").response(GET, 200, ONLINE);
         assert_eq!(ids(&list(&host, None)), ["claude-haiku-5-5", "haiku"]);
         assert!(host.requests.borrow()[0].headers.contains(&("authorization".to_owned(), "Bearer t".to_owned())));
     }
 
     #[test]
-    fn a_server_of_ones_own_is_asked_instead() {
+    fn a_custom_server_is_used_instead() {
         let host = FakeHost::default()
             .with_variable("ANTHROPIC_API_KEY", "k")
             .with_variable("ANTHROPIC_BASE_URL", "https://proxy.example/");
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn without_any_list_the_reason_is_told() {
+    fn without_a_list_the_reason_is_reported() {
         let keyed = || FakeHost::default().with_variable("ANTHROPIC_API_KEY", "k");
         assert!(matches!(list(&FakeHost::default(), None), ModelList::NeedsAuth(_)));
         assert!(matches!(list(&keyed().response(GET, 401, "{}"), None), ModelList::NeedsAuth(_)));

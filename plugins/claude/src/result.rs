@@ -1,26 +1,26 @@
-//! The result line: how the turn ended, what it answered, what it cost.
+//! The result line: outcome, answer and cost of the turn.
 //!
-//! A process may print several: background work takes the turn up again, and in duplex every message ends with one.
+//! A process may print several: background work continues a turn that has ended, and in duplex every turn ends with one.
 
 use crate::blocks::Partial;
-use crate::failure::Trouble;
-use crate::stream::Stream;
+use crate::failure::AgentError;
+use crate::lines::LineParser;
 use wharf_adapter::{ContextUsage, Effects, Event, Json, Malformed, Outcome, ToolCall, ToolStatus, TurnEnd};
 
-/// What decides the outcome.
+/// The fields that decide the outcome.
 #[derive(Debug, Default)]
-struct Ending<'a> {
+struct ResultFields<'a> {
     subtype: &'a str,
     is_error: bool,
-    /// `terminal_reason`; old versions have none.
+    /// `terminal_reason`; empty in old versions.
     reason: &'a str,
     stop_reason: &'a str,
-    /// The CLI told that the user interrupted it.
+    /// An earlier line said that the user interrupted the turn.
     interrupted: bool,
 }
 
-impl Stream {
-    /// The end of a turn.
+impl LineParser {
+    /// Handles the line that ends a turn.
     pub(crate) fn result(&mut self, line: Json<'_>, out: &mut Effects) -> Result<(), Malformed> {
         let keys = [
             "subtype",
@@ -41,34 +41,34 @@ impl Stream {
             }
         }
         self.tools.cancel_own(out);
-        // What was being said stays said: the next message must not discard it.
+        // Streamed text without its whole message stays: the next message must not discard it.
         self.partial = Partial::default();
-        self.ledger.book(line, out);
-        self.tell_context(line.get("modelUsage"), out);
+        self.ledger.add(line, out);
+        self.emit_context(line.get("modelUsage"), out);
 
-        let ending = Ending {
+        let fields = ResultFields {
             subtype,
             is_error: is_error.is_true(),
             reason: reason.name().unwrap_or_default(),
             stop_reason: stop_reason.name().unwrap_or_default(),
             interrupted: std::mem::take(&mut self.interrupted),
         };
-        let mut trouble = self.trouble.take().unwrap_or_default();
-        trouble.read(line);
-        trouble.reason = reason.string();
-        trouble.resets_at = trouble.resets_at.or(self.resets_at());
-        let told = text.filled().or_else(|| errors.items().find_map(Json::filled)).map(Into::into);
-        trouble.text = told.unwrap_or(trouble.text);
-        let outcome = decide(&ending, &trouble);
+        let mut error = self.error.take().unwrap_or_default();
+        error.read(line);
+        error.reason = reason.string();
+        error.resets_at = error.resets_at.or(self.resets_at());
+        let message = text.filled().or_else(|| errors.items().find_map(Json::filled)).map(Into::into);
+        error.text = message.unwrap_or(error.text);
+        let outcome = decide(&fields, &error);
         let answer = if outcome == Outcome::Completed { text.text() } else { None };
         let structured_output = Some(structured).filter(|value| !value.is_null()).map(|value| value.raw().to_owned());
         out.emit(Event::TurnEnded(TurnEnd { outcome, answer, structured_output }));
         Ok(())
     }
 
-    fn tell_context(&mut self, models: Json<'_>, out: &mut Effects) {
+    fn emit_context(&mut self, models: Json<'_>, out: &mut Effects) {
         let Some((used, model)) = &self.context else { return };
-        // "claude-opus-4-8[1m]" in the figures is "claude-opus-4-8" in its messages.
+        // "claude-opus-4-8[1m]" in the figures is "claude-opus-4-8" in messages.
         let figures = models.fields().find(|(name, _)| name.split('[').next() == Some(model));
         if let Some(window) = figures.and_then(|(_, figures)| figures.get("contextWindow").u64()) {
             out.emit(Event::Context(ContextUsage { used: *used, window }));
@@ -76,17 +76,17 @@ impl Stream {
     }
 }
 
-fn decide(ending: &Ending<'_>, trouble: &Trouble) -> Outcome {
-    match ending.subtype {
+fn decide(fields: &ResultFields<'_>, error: &AgentError) -> Outcome {
+    match fields.subtype {
         "error_max_turns" => Outcome::Limit("max-turns".to_owned()),
         "error_max_budget_usd" => Outcome::Limit("budget".to_owned()),
         "error_max_structured_output_retries" => Outcome::Limit("structured-output-retries".to_owned()),
-        _ if ending.reason.starts_with("aborted") => Outcome::Cancelled,
-        // 2.0 gives no reason, and calls it no error.
-        "error_during_execution" if ending.interrupted => Outcome::Cancelled,
-        _ if ending.stop_reason == "refusal" => Outcome::Refused(trouble.text.clone()),
-        "success" if !ending.is_error => Outcome::Completed,
-        _ => Outcome::Failed(trouble.failure()),
+        _ if fields.reason.starts_with("aborted") => Outcome::Cancelled,
+        // 2.0 gives no reason, and `is_error` is false.
+        "error_during_execution" if fields.interrupted => Outcome::Cancelled,
+        _ if fields.stop_reason == "refusal" => Outcome::Refused(error.text.clone()),
+        "success" if !fields.is_error => Outcome::Completed,
+        _ => Outcome::Failed(error.failure()),
     }
 }
 
@@ -96,7 +96,7 @@ mod tests {
     use wharf_adapter::ErrorClass;
 
     #[test]
-    fn the_outcome_follows_from_the_result() {
+    fn the_result_line_decides_the_outcome() {
         let failed = |class| Outcome::Failed(wharf_adapter::Failure::new(class, ""));
         for (subtype, is_error, reason, stop_reason, interrupted, outcome) in [
             ("success", false, "completed", "end_turn", false, Outcome::Completed),
@@ -113,8 +113,8 @@ mod tests {
             ("error_max_budget_usd", true, "budget_exhausted", "", false, Outcome::Limit("budget".to_owned())),
             ("error_of_tomorrow", true, "", "", false, failed(ErrorClass::Other)),
         ] {
-            let ending = Ending { subtype, is_error, reason, stop_reason, interrupted };
-            assert_eq!(decide(&ending, &Trouble::default()), outcome, "{ending:?}");
+            let fields = ResultFields { subtype, is_error, reason, stop_reason, interrupted };
+            assert_eq!(decide(&fields, &AgentError::default()), outcome, "{fields:?}");
         }
     }
 }

@@ -1,8 +1,8 @@
-//! What a turn cost: per model, never twice.
+//! Tokens and cost of a turn, per model, each counted once.
 //!
-//! Newer versions say in each result what was spent since the result before (`model_usage_since_last_result`), while
-//! their totals run over the whole session history. Older ones only have totals, which start at zero in each process.
-//! `usage` of the result leaves sub-agents and helper calls out, so it serves only where no model is named.
+//! Newer versions report in each result what was used since the previous one (`model_usage_since_last_result`), while
+//! their totals cover the whole session. Older versions have totals only, which start at zero in each process. `usage` of
+//! the result does not include sub-agents and helper calls, so it is used only if no model is named.
 
 use wharf_adapter::{Effects, Json, Usage, UsageScope};
 
@@ -16,54 +16,54 @@ struct Figures {
     output: u64,
     cache_read: u64,
     cache_write: u64,
-    /// Not told by old versions.
+    /// Not reported by old versions.
     reasoning: Option<u64>,
     searches: u64,
-    /// In dollars: rounding each model by itself would not add up to the rounded sum.
+    /// In dollars, not rounded: rounded costs of the models would not add up to the rounded total.
     cost: f64,
 }
 
-/// The models by name; a figure that belongs to none in particular stands under the empty one.
+/// Figures by model. Figures without a model have an empty name.
 type Models = Vec<(String, Figures)>;
 
-/// What was spent, in the turn and in the process.
+/// The usage of the turn and of the process.
 #[derive(Debug, Default)]
 pub(crate) struct Ledger {
-    /// In this turn, over all its results.
+    /// This turn so far, over all its results.
     turn: Models,
-    /// The totals that the last result told.
+    /// The totals of the last result.
     totals: Models,
 }
 
 impl Ledger {
-    /// Another turn begins in the same process.
+    /// Another turn starts in the same process.
     pub(crate) fn next_turn(&mut self) {
         self.turn.clear();
     }
 
-    /// Book a result and tell the turn's figures so far.
-    pub(crate) fn book(&mut self, result: Json<'_>, out: &mut Effects) {
+    /// Adds a result, and reports the figures of the turn so far.
+    pub(crate) fn add(&mut self, result: Json<'_>, out: &mut Effects) {
         let Ok([usage, totals, since, cost]) =
             result.pick(["usage", "modelUsage", "model_usage_since_last_result", "total_cost_usd"])
         else {
             return;
         };
-        let mut spent: Models = if since.is_object() { read(since) } else { self.differences(read(totals)) };
-        if spent.is_empty() {
-            // Nothing was spent by any model, or models are not told at all.
+        let mut used: Models = if since.is_object() { read(since) } else { self.differences(read(totals)) };
+        if used.is_empty() {
+            // No model was used, or this version does not name models.
             let known_total = if since.is_object() { None } else { cost.f64() };
             let mut figures = main_loop(usage);
             figures.cost =
                 known_total.map_or(0.0, |total| self.difference("", Figures { cost: total, ..figures }).cost);
             if usage.is_object() || known_total.is_some() {
-                spent.push((String::new(), figures));
+                used.push((String::new(), figures));
             }
         }
-        for (model, figures) in spent {
+        for (model, figures) in used {
             let sum = entry(&mut self.turn, &model);
             *sum = sum.plus(&figures);
         }
-        self.tell(out);
+        self.emit(out);
     }
 
     fn differences(&mut self, totals: Models) -> Models {
@@ -81,9 +81,9 @@ impl Ledger {
         total.minus(&before)
     }
 
-    fn tell(&self, out: &mut Effects) {
+    fn emit(&self, out: &mut Effects) {
         let mut dollars = 0.0;
-        let mut told = 0;
+        let mut reported = 0;
         for (model, figures) in &self.turn {
             dollars += figures.cost;
             let so_far = micros(dollars);
@@ -94,11 +94,11 @@ impl Ledger {
                 cache_read: Some(figures.cache_read),
                 cache_write: Some(figures.cache_write),
                 reasoning: figures.reasoning,
-                cost_micros: Some(so_far - told),
+                cost_micros: Some(so_far - reported),
                 units: web_searches(figures.searches),
                 ..Usage::new(UsageScope::TurnTotal, "result", INPUT_INCLUDES_CACHED)
             });
-            told = so_far;
+            reported = so_far;
         }
     }
 }
@@ -166,20 +166,20 @@ fn read_model(figures: Json<'_>) -> Option<Figures> {
     })
 }
 
-/// `usage` of a result: the agent's own requests of this turn.
+/// `usage` of a result: the requests of the agent itself in this turn.
 fn main_loop(usage: Json<'_>) -> Figures {
-    let told = api_figures(usage, Usage::new(UsageScope::TurnTotal, "", INPUT_INCLUDES_CACHED));
+    let figures = api_figures(usage, Usage::new(UsageScope::TurnTotal, "", INPUT_INCLUDES_CACHED));
     Figures {
-        input: told.input.unwrap_or_default(),
-        output: told.output.unwrap_or_default(),
-        cache_read: told.cache_read.unwrap_or_default(),
-        cache_write: told.cache_write.unwrap_or_default(),
-        reasoning: told.reasoning,
+        input: figures.input.unwrap_or_default(),
+        output: figures.output.unwrap_or_default(),
+        cache_read: figures.cache_read.unwrap_or_default(),
+        cache_write: figures.cache_write.unwrap_or_default(),
+        reasoning: figures.reasoning,
         ..Figures::default()
     }
 }
 
-/// Figures as the Messages API spells them.
+/// Reads figures with the field names of the Messages API.
 pub(crate) fn api_figures(usage: Json<'_>, mut figures: Usage) -> Usage {
     let keys = [
         "input_tokens",
@@ -199,7 +199,7 @@ pub(crate) fn api_figures(usage: Json<'_>, mut figures: Usage) -> Usage {
 }
 
 fn web_searches(count: u64) -> Vec<(String, f64)> {
-    #[expect(clippy::cast_precision_loss, reason = "nobody searches the web 2^52 times")]
+    #[expect(clippy::cast_precision_loss, reason = "far below 2^52")]
     if count > 0 { vec![("web-search-requests".to_owned(), count as f64)] } else { vec![] }
 }
 
@@ -215,56 +215,57 @@ mod tests {
     use super::*;
     use wharf_adapter::{Effect, Event};
 
-    fn booked(ledger: &mut Ledger, result: &str) -> Vec<(String, u64, u64)> {
+    fn added(ledger: &mut Ledger, result: &str) -> Vec<(String, u64, u64)> {
         let mut out = Effects::default();
-        ledger.book(Json::parse(result), &mut out);
-        let told = out.into_vec().into_iter().map(|effect| {
+        ledger.add(Json::parse(result), &mut out);
+        let reported = out.into_vec().into_iter().map(|effect| {
             let Effect::Emit(Event::Usage(usage)) = effect else { panic!("not usage: {effect:?}") };
             assert_eq!(usage.scope, UsageScope::TurnTotal);
+            assert!(!usage.input_includes_cached);
             let cost = usage.cost_micros.expect("a cost");
             (usage.model.unwrap_or_default(), usage.input.expect("input"), cost)
         });
-        told.collect()
+        reported.collect()
     }
 
     #[test]
-    fn old_totals_grow_over_a_process_and_are_told_per_turn() {
+    fn old_totals_cover_a_process_and_are_reported_per_turn() {
         let mut ledger = Ledger::default();
         let result = |input: u64, cost: f64| {
             format!(r#"{{"total_cost_usd":{cost},"modelUsage":{{"m":{{"inputTokens":{input},"costUSD":{cost}}}}}}}"#)
         };
-        assert_eq!(booked(&mut ledger, &result(100, 0.001)), [("m".to_owned(), 100, 1000)]);
-        assert_eq!(booked(&mut ledger, &result(300, 0.003)), [("m".to_owned(), 300, 3000)]);
+        assert_eq!(added(&mut ledger, &result(100, 0.001)), [("m".to_owned(), 100, 1000)]);
+        assert_eq!(added(&mut ledger, &result(300, 0.003)), [("m".to_owned(), 300, 3000)]);
         ledger.next_turn();
-        assert_eq!(booked(&mut ledger, &result(350, 0.004)), [("m".to_owned(), 50, 1000)]);
+        assert_eq!(added(&mut ledger, &result(350, 0.004)), [("m".to_owned(), 50, 1000)]);
     }
 
     #[test]
-    fn new_results_say_what_was_spent_since_the_last_one() {
+    fn new_results_report_the_usage_since_the_last_one() {
         let mut ledger = Ledger::default();
         let result = r#"{"total_cost_usd":9.0,"modelUsage":{"m":{"inputTokens":9000,"costUSD":9.0}},
             "model_usage_since_last_result":{"m":{"inputTokens":100,"costUSD":0.001}}}"#;
-        assert_eq!(booked(&mut ledger, result), [("m".to_owned(), 100, 1000)]);
-        assert_eq!(booked(&mut ledger, result), [("m".to_owned(), 200, 2000)]);
-        // Nothing was spent, whatever the session cost before.
+        assert_eq!(added(&mut ledger, result), [("m".to_owned(), 100, 1000)]);
+        assert_eq!(added(&mut ledger, result), [("m".to_owned(), 200, 2000)]);
+        // Nothing was used, whatever the session cost before.
         ledger.next_turn();
         let idle = r#"{"total_cost_usd":9.0,"usage":{"input_tokens":0},"modelUsage":{"m":{"inputTokens":9000}},
             "model_usage_since_last_result":{}}"#;
-        assert_eq!(booked(&mut ledger, idle), [(String::new(), 0, 0)]);
+        assert_eq!(added(&mut ledger, idle), [(String::new(), 0, 0)]);
     }
 
     #[test]
     fn rounding_never_changes_the_sum() {
         let model = r#"{"inputTokens":1,"costUSD":0.0000004}"#;
         let result = format!(r#"{{"modelUsage":{{"a":{model},"b":{model},"c":{model}}}}}"#);
-        let told = booked(&mut Ledger::default(), &result);
-        assert_eq!(told.iter().map(|(_, _, cost)| cost).sum::<u64>(), 1);
+        let reported = added(&mut Ledger::default(), &result);
+        assert_eq!(reported.iter().map(|(_, _, cost)| cost).sum::<u64>(), 1);
     }
 
     #[test]
-    fn without_models_the_main_loop_is_told() {
+    fn without_models_the_main_loop_is_reported() {
         let result = r#"{"usage":{"input_tokens":7},"total_cost_usd":0.002}"#;
-        assert_eq!(booked(&mut Ledger::default(), result), [(String::new(), 7, 2000)]);
-        assert_eq!(booked(&mut Ledger::default(), "{}"), []);
+        assert_eq!(added(&mut Ledger::default(), result), [(String::new(), 7, 2000)]);
+        assert_eq!(added(&mut Ledger::default(), "{}"), []);
     }
 }

@@ -1,52 +1,37 @@
-//! Real output of three versions, replayed: what comes out must be what a person reads in it, however it is cut.
+//! Real output of three versions, replayed: the events must match what a person reads in it, in chunks of any size.
 //!
-//! Each folder below `tests/transcripts/claude` has what a run of Claude Code printed and how it exited, and what
-//! that means in `expected.json`, which was derived from the printed fields and not by the adapter.
+//! Each folder in `tests/transcripts/claude` has the output and the exit status of a run of Claude Code, and its meaning
+//! in `expected.json`, which was derived from the output and not by the adapter.
 
+use crate::{outcome_name, read, transcripts};
 use serde_json::{Map, Value, json};
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use wharf_adapter::testing::{self, FakeHost, inline};
 use wharf_adapter::{
     Adapter, Effect, ErrorClass, Event, Evidence, ExitStatus, Failure, Outcome, Stream, ToolStatus, UsageScope,
 };
 use wharf_adapter_claude::Claude;
 
-fn transcripts() -> Vec<PathBuf> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/transcripts/claude");
-    let folders = |path: &Path| -> Vec<PathBuf> {
-        let entries = fs::read_dir(path).expect("a folder").map(|entry| entry.expect("an entry").path());
-        let mut folders: Vec<PathBuf> = entries.filter(|path| path.is_dir()).collect();
-        folders.sort();
-        folders
-    };
-    folders(&root).iter().flat_map(|version| folders(version)).collect()
-}
-
-fn read(folder: &Path, name: &str) -> String {
-    fs::read_to_string(folder.join(name)).unwrap_or_else(|error| panic!("{}/{name}: {error}", folder.display()))
-}
-
-/// The adapter after a run, and all that it made happen.
-fn replay(folder: &Path, stdout: &str, lines_a_chunk: usize) -> (Claude, Vec<Effect>) {
+/// The adapter after a run, and all its effects.
+fn replay(folder: &Path, stdout: &str, lines_per_chunk: usize) -> (Claude, Vec<Effect>) {
     let version = folder.parent().and_then(Path::file_name).and_then(|name| name.to_str()).expect("a version");
     let mut adapter = Claude::default();
     let turn = testing::turn::<Claude>("go");
     let binary = testing::binary(version);
     adapter.build_args(&turn, &binary).expect("arguments");
     adapter.build_prompt(&turn, &binary).expect("a prompt");
-    let mut effects = testing::play(&mut adapter, Stream::Stdout, stdout, lines_a_chunk);
+    let mut effects = testing::play(&mut adapter, Stream::Stdout, stdout, lines_per_chunk);
     effects.extend(testing::finish(&mut adapter, &FakeHost::default(), 0));
     (adapter, effects)
 }
 
-/// What a host tells of the run in the end, from the events alone.
+/// The report that a host makes, from the events alone.
 fn report(folder: &Path) -> Value {
     let stdout = read(folder, "stdout.jsonl");
     let (mut adapter, effects) = replay(folder, &stdout, usize::MAX);
     let mut report = Report::default();
     for effect in &effects {
-        report.take(effect);
+        report.add(effect);
     }
     if report.outcome.is_none() {
         let code: i32 = read(folder, "exit").trim().parse().expect("an exit code");
@@ -70,14 +55,14 @@ struct Report {
     model: Value,
     error: Value,
     tools: Vec<Map<String, Value>>,
-    /// By model.
+    /// Figures by model.
     usage: Vec<(Option<String>, Value)>,
     unknown: Vec<String>,
     malformed: u64,
 }
 
 impl Report {
-    fn take(&mut self, effect: &Effect) {
+    fn add(&mut self, effect: &Effect) {
         let Effect::Emit(event) = effect else { return };
         match event {
             Event::Session(session) => {
@@ -90,19 +75,19 @@ impl Report {
                 self.last_message = Some(inline(&part.text).to_owned());
             }
             Event::Tool(call) => {
-                let place = self.tools.iter().position(|tool| tool["id"] == *call.id).unwrap_or_else(|| {
-                    let fresh = json!({"id": call.id, "parent": null, "name": null, "exit_code": null});
-                    self.tools.push(fresh.as_object().expect("an object").clone());
+                let index = self.tools.iter().position(|tool| tool["id"] == *call.id).unwrap_or_else(|| {
+                    let new = json!({"id": call.id, "parent": null, "name": null, "exit_code": null});
+                    self.tools.push(new.as_object().expect("an object").clone());
                     self.tools.len() - 1
                 });
-                let tool = &mut self.tools[place];
+                let tool = &mut self.tools[index];
                 tool.insert("status".to_owned(), json!(status(call.status)));
-                let told = [
+                let known = [
                     ("parent", call.parent.as_ref().map(|parent| json!(parent))),
                     ("name", call.name.as_ref().map(|name| json!(name))),
                     ("exit_code", call.exit_code.map(|code| json!(code))),
                 ];
-                for (key, value) in told {
+                for (key, value) in known {
                     if let Some(value) = value {
                         tool.insert(key.to_owned(), value);
                     }
@@ -121,12 +106,9 @@ impl Report {
                 self.answer = end.answer.as_ref().map(|answer| inline(answer).to_owned());
                 self.error = Value::Null;
                 self.outcome = Some(match &end.outcome {
-                    Outcome::Completed => "completed".to_owned(),
-                    Outcome::Cancelled => "cancelled".to_owned(),
-                    Outcome::Refused(_) => "refused".to_owned(),
-                    Outcome::Blocked(_) => "blocked".to_owned(),
                     Outcome::Limit(limit) => format!("limit {limit}"),
                     Outcome::Failed(failure) => return self.fail(failure),
+                    other => outcome_name(other).to_owned(),
                 });
             }
             Event::Unknown(kind) => self.unknown.push(kind.clone()),
@@ -136,7 +118,7 @@ impl Report {
     }
 
     fn fail(&mut self, failure: &Failure) {
-        assert!(!failure.message.is_empty(), "a failure says what failed");
+        assert!(!failure.message.is_empty(), "a failure has a message");
         self.outcome = Some("failed".to_owned());
         self.error = json!({"class": class(failure.class), "http_status": failure.http_status});
     }
@@ -195,16 +177,16 @@ fn class(class: ErrorClass) -> &'static str {
 }
 
 #[test]
-fn every_transcript_means_what_a_reader_sees_in_it() {
+fn every_transcript_gives_the_expected_report() {
     let transcripts = transcripts();
     assert!(transcripts.len() > 100, "only {} transcripts were found", transcripts.len());
     let mut wrong = vec![];
     for folder in &transcripts {
         let expected: Value = serde_json::from_str(&read(folder, "expected.json")).expect("JSON");
-        let seen = report(folder);
+        let report = report(folder);
         for (key, expected) in expected.as_object().expect("an object") {
-            if seen[key] != *expected {
-                wrong.push(format!("{}: {key} is {}, not {expected}", folder.display(), seen[key]));
+            if report[key] != *expected {
+                wrong.push(format!("{}: {key} is {}, not {expected}", folder.display(), report[key]));
             }
         }
     }
@@ -212,7 +194,7 @@ fn every_transcript_means_what_a_reader_sees_in_it() {
 }
 
 #[test]
-fn chunks_change_nothing() {
+fn chunk_boundaries_do_not_matter() {
     for folder in transcripts() {
         let stdout = read(&folder, "stdout.jsonl");
         let (_, whole) = replay(&folder, &stdout, usize::MAX);
@@ -222,9 +204,9 @@ fn chunks_change_nothing() {
     }
 }
 
-/// A process that is killed leaves half a line, and a later version may print anything.
+/// A killed process leaves half a line, and a later version may print anything.
 #[test]
-fn broken_lines_are_malformed_and_nothing_worse() {
+fn broken_lines_are_malformed_and_never_panic() {
     for folder in transcripts() {
         for line in read(&folder, "stdout.jsonl").split_inclusive('\n').filter(|line| line.starts_with('{')) {
             for part in [2, 3, 5] {
@@ -235,7 +217,7 @@ fn broken_lines_are_malformed_and_nothing_worse() {
                 let (_, effects) = replay(&folder, &line[..cut], 1);
                 let is_malformed = matches!(effects.as_slice(), [Effect::Emit(Event::Malformed(_))]);
                 assert!(is_malformed, "{}: {effects:?}", folder.display());
-                // Whatever stands where another thing was expected.
+                // Values of other types than expected.
                 let odd = line.replacen(":{", ":[{", part).replacen(":\"", ":7,\"x\":\"", part);
                 replay(&folder, &odd, 1);
             }

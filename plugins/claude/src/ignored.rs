@@ -1,9 +1,9 @@
-//! Lines that are known and say nothing that others do not say better.
+//! Types of lines that are known and ignored.
 //!
-//! Bookkeeping between the CLI and its own clients, and what serves its own screen. The measured inventory, and all that
-//! the schemas in the program itself name, for another run may print them. What is neither here nor handled is drift.
+//! They repeat what other lines report, or serve the CLI's own clients and screen. The lists have the types that were
+//! measured, and those that the schemas in the program name. A type that is neither here nor handled is drift.
 
-/// Types of lines, sorted so that they can be searched.
+/// Types of lines, sorted for binary search.
 pub(crate) const LINES: &[&str] = &[
     "active_goal",
     "api_metrics",
@@ -28,7 +28,7 @@ pub(crate) const LINES: &[&str] = &[
     "transcript_mirror",
 ];
 
-/// Subtypes of `system` lines, sorted too.
+/// Subtypes of `system` lines, sorted for binary search.
 pub(crate) const SYSTEM: &[&str] = &[
     "agents_killed",
     "api_error",
@@ -85,8 +85,8 @@ pub(crate) const SYSTEM: &[&str] = &[
     "worker_shutting_down",
 ];
 
-/// Whether lines of this kind are knowingly ignored.
-pub(crate) fn is_silent(list: &[&str], kind: &str) -> bool {
+/// Whether a list contains this type.
+pub(crate) fn is_ignored(list: &[&str], kind: &str) -> bool {
     list.binary_search(&kind).is_ok()
 }
 
@@ -95,10 +95,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_lists_can_be_searched() {
+    fn the_lists_are_sorted() {
         for list in [LINES, SYSTEM] {
-            assert!(list.is_sorted() && list.iter().all(|kind| is_silent(list, kind)));
+            assert!(list.is_sorted() && list.iter().all(|kind| is_ignored(list, kind)));
         }
-        assert!(!is_silent(SYSTEM, "init") && !is_silent(LINES, "result"));
+        assert!(!is_ignored(SYSTEM, "init") && !is_ignored(LINES, "result"));
     }
 }

@@ -1,44 +1,41 @@
-//! Real conversations over the control protocol, played again: the adapter in the place of the host that was recorded.
+//! Real conversations over the control protocol, replayed with the adapter in place of the recorded host.
 //!
-//! `conversation.txt` has what Claude said (`<<`) and what that host wrote (`>>`). Each of the host's lines is turned
-//! into what a user would do to cause it, and what the adapter writes then must mean the same. What that host wrote and
-//! no adapter would stands there as a difference (`!>`): what was written, why an adapter would not, and what it writes
-//! instead, if anything.
+//! `conversation.txt` has the lines of Claude (`<<`) and of that host (`>>`). Each line of the host is turned into the
+//! input that causes it, and the line that the adapter then writes must mean the same. A line that no adapter would write
+//! is marked as a difference (`!>`): the line, the reason, and the line that the adapter writes instead, if any.
 
+use crate::{outcome_name, read, transcripts};
 use serde_json::{Value, json};
 use std::collections::VecDeque;
 use std::fs;
 use std::path::{Path, PathBuf};
 use wharf_adapter::testing::{self, play, set_option};
 use wharf_adapter::{
-    Adapter, Answer, Approvals, Ask, ChoiceKind, Effect, Effects, Event, Evidence, ExitStatus, Input, Outcome,
-    PromptDelivery, Stream, ToolStatus,
+    Adapter, Answer, Approvals, Ask, ChoiceKind, Effect, Effects, Event, Evidence, ExitStatus, Input, PromptDelivery,
+    Stream, ToolStatus,
 };
 use wharf_adapter_claude::Claude;
 
 fn conversations() -> Vec<PathBuf> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/transcripts/claude");
-    let below = |path: PathBuf| fs::read_dir(path).expect("a folder").map(|entry| entry.expect("an entry").path());
-    let folders = below(root).flat_map(below);
-    let mut found: Vec<PathBuf> = folders.map(|folder| folder.join("conversation.txt")).collect();
-    found.retain(|path| path.is_file());
-    found.sort();
-    found
+    let files = transcripts().into_iter().map(|folder| folder.join("conversation.txt"));
+    files.filter(|path| path.is_file()).collect()
 }
 
-/// The adapter, what it wrote that was not compared yet, and what it asked.
+/// The adapter, the lines that it wrote and that are not compared yet, and its asks.
 struct Player {
     adapter: Claude,
     written: VecDeque<Value>,
     asks: Vec<Ask>,
     denied: Vec<String>,
-    /// A turn was begun, and a result was printed since.
-    begun: bool,
+    /// Whether the first turn has started.
+    started: bool,
+    /// Whether the current turn has ended.
     ended: bool,
     /// How the last turn ended.
     outcome: Option<&'static str>,
-    /// What the next turn shall change.
+    /// The model of the next turn, if it changes.
     model: Option<String>,
+    /// The permission mode of the next turn, if it changes.
     mode: Option<String>,
 }
 
@@ -61,7 +58,7 @@ impl Player {
             written: VecDeque::new(),
             asks: vec![],
             denied: vec![],
-            begun: false,
+            started: false,
             ended: false,
             outcome: None,
             model: None,
@@ -69,7 +66,7 @@ impl Player {
         };
         player.handle(Input::Start);
         if initialize.is_none() {
-            // The recorded host did without it: as if it had never been answered.
+            // The recorded host did not send it: continue as if it was never answered.
             let handshake = player.written.pop_front().expect("the handshake");
             assert_eq!(handshake["request"]["subtype"], "initialize");
             player.handle(Input::Timer(1));
@@ -80,10 +77,10 @@ impl Player {
     fn handle(&mut self, input: Input) {
         let mut out = Effects::default();
         self.adapter.handle(input, &mut out);
-        self.take(out.into_vec());
+        self.add(out.into_vec());
     }
 
-    fn take(&mut self, effects: Vec<Effect>) {
+    fn add(&mut self, effects: Vec<Effect>) {
         for effect in effects {
             match effect {
                 Effect::Write(bytes) => {
@@ -94,35 +91,28 @@ impl Player {
                 Effect::Emit(Event::Tool(call)) if call.status == ToolStatus::Denied => self.denied.push(call.id),
                 Effect::Emit(Event::TurnEnded(end)) => {
                     self.ended = true;
-                    self.outcome = Some(match end.outcome {
-                        Outcome::Completed => "completed",
-                        Outcome::Failed(_) => "failed",
-                        Outcome::Cancelled => "cancelled",
-                        Outcome::Refused(_) => "refused",
-                        Outcome::Blocked(_) => "blocked",
-                        Outcome::Limit(_) => "limit",
-                    });
+                    self.outcome = Some(outcome_name(&end.outcome));
                 }
                 _ => {}
             }
         }
     }
 
-    /// How the last turn ended: by its result, or by what the process left behind.
+    /// How the last turn ended: by its result, or else by the exit status and stderr.
     fn outcome(&mut self, folder: &Path) -> &'static str {
-        let read = |name: &str| fs::read_to_string(folder.join(name)).expect("a file of the transcript");
+        let read = |name: &str| read(folder, name);
         let exit = ExitStatus { code: read("exit").trim().parse().ok(), signal: None };
         let evidence = Evidence { exit, stdout_tail: read("stdout.jsonl"), stderr_tail: read("stderr.txt") };
         self.outcome.unwrap_or_else(|| self.adapter.parse_error(&evidence).map_or("unsaid", |_| "failed"))
     }
 
-    /// Cause what the recorded host wrote. False where it comes with the next turn.
+    /// Sends the input that causes a line of the recorded host. False if the line comes with the next turn.
     fn cause(&mut self, line: &Value) -> bool {
         match (line["type"].as_str(), line["request"]["subtype"].as_str()) {
-            (Some("user"), _) if !self.begun => self.begun = true,
+            (Some("user"), _) if !self.started => self.started = true,
             (Some("user"), _) if self.ended => {
                 self.ended = false;
-                let mut turn = testing::turn::<Claude>(&said(line));
+                let mut turn = testing::turn::<Claude>(&text_of(line));
                 turn.approvals = Approvals::Ask;
                 turn.model = self.model.take();
                 if let Some(mode) = &self.mode {
@@ -130,7 +120,7 @@ impl Player {
                 }
                 self.handle(Input::NextTurn(turn));
             }
-            (Some("user"), _) => self.handle(Input::Message(said(line))),
+            (Some("user"), _) => self.handle(Input::Message(text_of(line))),
             (_, Some("interrupt")) => self.handle(Input::Cancel),
             (_, Some("set_model")) => {
                 self.model = line["request"]["model"].as_str().map(str::to_owned);
@@ -140,7 +130,7 @@ impl Player {
                 self.mode = line["request"]["mode"].as_str().map(str::to_owned);
                 return false;
             }
-            // The adapter refuses by itself.
+            // The adapter rejects it by itself.
             (Some("control_response"), _) if line["response"]["subtype"] == "error" => {}
             (Some("control_response"), _) => {
                 let id = line["response"]["request_id"].as_str().expect("an id");
@@ -154,16 +144,16 @@ impl Player {
     }
 }
 
-fn said(line: &Value) -> String {
+fn text_of(line: &Value) -> String {
     let content = &line["message"]["content"];
     content.as_str().or(content[0]["text"].as_str()).expect("a text").to_owned()
 }
 
 fn first_prompt(lines: &[(bool, Value)]) -> String {
-    lines.iter().find(|(ours, line)| *ours && line["type"] == "user").map(|(_, line)| said(line)).expect("a prompt")
+    lines.iter().find(|(ours, line)| *ours && line["type"] == "user").map(|(_, line)| text_of(line)).expect("a prompt")
 }
 
-/// What a user does who wants this response: chosen by kind, as hosts do.
+/// The answer of a user that causes this response. The choice is found by its kind, as hosts do.
 fn answer(ask: &Ask, response: &Value) -> Answer {
     let decision = &response["hookSpecificOutput"];
     let denied =
@@ -179,15 +169,15 @@ fn answer(ask: &Ask, response: &Value) -> Answer {
         ask: ask.id.clone(),
         choice: ask.choices.iter().find(|choice| choice.kind == kind).map(|choice| choice.id.clone()),
         text: text.into_iter().find_map(Value::as_str).map(str::to_owned),
-        // As somebody would edit it: with line breaks.
+        // With line breaks, as a person would edit it.
         input: input.map(|input| serde_json::to_string_pretty(input).expect("JSON")),
     }
 }
 
-/// What a line says, without what hosts are free to name as they like.
+/// The meaning of a line, without ids that a host chooses freely.
 fn meaning(line: &Value, asks: &[Ask]) -> Value {
     match (line["type"].as_str(), line["request"]["subtype"].as_str()) {
-        (Some("user"), _) => json!({"user": said(line)}),
+        (Some("user"), _) => json!({"user": text_of(line)}),
         (_, Some("initialize")) => {
             let hooks = line["request"]["hooks"].as_object();
             let hooks = hooks.map(|hooks| hooks.keys().collect::<Vec<_>>());
@@ -203,7 +193,7 @@ fn meaning(line: &Value, asks: &[Ask]) -> Value {
                 *answer = json!({});
             }
             if answer["behavior"] == "allow" && answer["updatedInput"].is_null() {
-                // Left out it means the input as it was; 2.1.197 does not take it so.
+                // If it is missing, the input is unchanged; 2.1.197 does not accept that.
                 answer["updatedInput"] = serde_json::from_str(&ask.detail).expect("JSON");
             }
             response
@@ -212,9 +202,9 @@ fn meaning(line: &Value, asks: &[Ask]) -> Value {
     }
 }
 
-/// The lines of a conversation, in the order that they were written in: whether the host's, and what they say. A
-/// difference stands for what the adapter writes in its place.
-fn read(path: &Path) -> Vec<(bool, Value)> {
+/// The lines of a conversation in order, each with whether the host wrote it. A difference is replaced by the line that
+/// the adapter writes instead.
+fn read_conversation(path: &Path) -> Vec<(bool, Value)> {
     let text = fs::read_to_string(path).expect("a conversation");
     let line = |line: &str| -> Option<(bool, Value)> {
         let (from, line) = line.split_at(3);
@@ -223,8 +213,8 @@ fn read(path: &Path) -> Vec<(bool, Value)> {
             "<< " => Some((false, line)),
             ">> " => Some((true, line)),
             "!> " => {
-                let reasoned = line["why"].as_str().is_some_and(|why| !why.is_empty());
-                assert!(reasoned && line.get("wrote").is_some(), "{}: a difference has a reason", path.display());
+                let has_reason = line["why"].as_str().is_some_and(|reason| !reason.is_empty());
+                assert!(has_reason && line.get("wrote").is_some(), "{}: a difference needs a reason", path.display());
                 line.get("instead").map(|instead| (true, instead.clone()))
             }
             other => panic!("{}: {other}", path.display()),
@@ -238,13 +228,13 @@ fn the_adapter_writes_what_the_recorded_host_wrote() {
     let conversations = conversations();
     assert!(conversations.len() > 40, "only {} conversations were found", conversations.len());
     for path in conversations {
-        let lines = read(&path);
+        let lines = read_conversation(&path);
         let mut player = Player::start(&lines);
         let mut changes = vec![];
         for (ours, line) in &lines {
             if !ours {
                 let effects = play(&mut player.adapter, Stream::Stdout, &format!("{line}\n"), 1);
-                player.take(effects);
+                player.add(effects);
             } else if player.cause(line) {
                 changes.push(line);
                 for line in changes.drain(..) {
@@ -255,28 +245,27 @@ fn the_adapter_writes_what_the_recorded_host_wrote() {
                 changes.push(line);
             }
         }
-        assert!(player.written.is_empty(), "{}: {:?} was written beside", path.display(), player.written);
+        assert!(player.written.is_empty(), "{}: {:?} was also written", path.display(), player.written);
         let folder = path.parent().expect("a folder");
-        let expected = fs::read_to_string(folder.join("expected.json")).expect("what a person reads in it");
-        let expected: Value = serde_json::from_str(&expected).expect("JSON");
-        let wanted = expected["outcome"].as_str().and_then(|outcome| outcome.split(' ').next());
-        assert_eq!(Some(player.outcome(folder)), wanted, "{}", path.display());
+        let expected: Value = serde_json::from_str(&read(folder, "expected.json")).expect("JSON");
+        let outcome = expected["outcome"].as_str().and_then(|outcome| outcome.split(' ').next());
+        assert_eq!(Some(player.outcome(folder)), outcome, "{}", path.display());
     }
 }
 
 #[test]
-fn a_tool_that_a_gate_stopped_is_denied_in_every_version() {
+fn a_tool_that_a_gate_blocked_is_denied_in_every_version() {
     let paths = conversations().into_iter().filter(|path| path.to_string_lossy().contains("bd_hooks"));
     let mut count = 0;
     for path in paths {
-        let lines = read(&path);
+        let lines = read_conversation(&path);
         let mut player = Player::start(&lines);
         for (ours, line) in &lines {
             if *ours {
                 player.cause(line);
             } else {
                 let effects = play(&mut player.adapter, Stream::Stdout, &format!("{line}\n"), 1);
-                player.take(effects);
+                player.add(effects);
             }
         }
         player.denied.dedup();

@@ -1,4 +1,4 @@
-//! The control protocol of a duplex run, one request at a time: what Claude asks, and what it is answered.
+//! The control protocol of a duplex run, one request at a time.
 
 use serde_json::{Value, json};
 use wharf_adapter::testing::{self, play};
@@ -33,7 +33,7 @@ fn chosen(choice: Option<&str>, text: Option<&str>) -> Input {
 }
 
 #[test]
-fn a_permission_is_given_only_by_a_clear_yes() {
+fn a_permission_needs_an_explicit_yes() {
     let rules = json!([{"type": "addRules", "behavior": "allow", "destination": "session"}]);
     let request = json!({
         "subtype": "can_use_tool", "tool_name": "Bash", "display_name": "Bash", "input": {"command": "ls"},
@@ -59,7 +59,7 @@ fn a_permission_is_given_only_by_a_clear_yes() {
 }
 
 #[test]
-fn a_question_of_the_model_is_answered_in_its_input() {
+fn the_answer_to_a_question_goes_into_the_tools_input() {
     let questions = json!([{
         "question": "Which colour?", "header": "Colour", "multiSelect": false,
         "options": [{"label": "Red", "description": ""}, {"label": "Blue", "description": ""}],
@@ -68,7 +68,7 @@ fn a_question_of_the_model_is_answered_in_its_input() {
         "subtype": "can_use_tool", "tool_name": "AskUserQuestion", "input": {"questions": questions},
         "tool_use_id": "t1",
     });
-    for (choice, text, said) in [
+    for (choice, text, answer) in [
         (Some("option-1"), None, Some("Blue")),
         (None, Some("Green"), Some("Green")),
         (Some("option-9"), None, None),
@@ -79,9 +79,9 @@ fn a_question_of_the_model_is_answered_in_its_input() {
         assert_eq!(ask.title, "Which colour?");
         let written = handle(&mut adapter, chosen(choice, text));
         let response = &written[0]["response"]["response"];
-        match said {
-            Some(said) => {
-                assert_eq!(response["updatedInput"]["answers"], json!({"Which colour?": said}));
+        match answer {
+            Some(answer) => {
+                assert_eq!(response["updatedInput"]["answers"], json!({"Which colour?": answer}));
                 assert_eq!(response["updatedInput"]["questions"], questions);
             }
             None => assert_eq!(response["behavior"], "deny", "{choice:?}"),
@@ -90,7 +90,7 @@ fn a_question_of_the_model_is_answered_in_its_input() {
 }
 
 #[test]
-fn a_gate_that_nobody_answered_does_not_keep_claude_going() {
+fn an_unanswered_gate_does_not_keep_claude_running() {
     for (event, text, response) in [
         ("Stop", None, json!({})),
         ("Stop", Some("run the tests"), json!({"decision": "block", "reason": "run the tests"})),
@@ -104,7 +104,7 @@ fn a_gate_that_nobody_answered_does_not_keep_claude_going() {
 }
 
 #[test]
-fn what_is_withdrawn_is_not_answered() {
+fn a_withdrawn_ask_is_not_answered() {
     let (mut adapter, _) = asked(&json!({"subtype": "can_use_tool", "tool_name": "Bash", "input": {}}));
     let effects =
         play(&mut adapter, Stream::Stdout, "{\"type\":\"control_cancel_request\",\"request_id\":\"r1\"}\n", 1);
@@ -113,7 +113,7 @@ fn what_is_withdrawn_is_not_answered() {
 }
 
 #[test]
-fn an_unknown_request_is_refused_and_reported() {
+fn an_unknown_request_is_rejected_and_reported() {
     let mut adapter = Claude::default();
     let line = "{\"type\":\"control_request\",\"request_id\":\"r9\",\"request\":{\"subtype\":\"of_tomorrow\"}}\n";
     let effects = play(&mut adapter, Stream::Stdout, line, 1);
@@ -124,7 +124,7 @@ fn an_unknown_request_is_refused_and_reported() {
 }
 
 #[test]
-fn a_request_that_cannot_be_read_is_refused_too() {
+fn a_malformed_request_is_rejected_too() {
     for request in [json!({}), json!({"subtype": "can_use_tool"}), json!({"subtype": "hook_callback", "input": {}})] {
         let line = json!({"type": "control_request", "request_id": "r9", "request": request});
         let effects = play(&mut Claude::default(), Stream::Stdout, &format!("{line}\n"), 1);
@@ -138,7 +138,7 @@ fn a_request_that_cannot_be_read_is_refused_too() {
 }
 
 #[test]
-fn a_message_never_overtakes_the_prompt() {
+fn a_message_never_comes_before_the_prompt() {
     let mut turn = testing::turn::<Claude>("first");
     turn.approvals = Approvals::Ask;
     let mut adapter = Claude::default();
@@ -150,7 +150,7 @@ fn a_message_never_overtakes_the_prompt() {
 }
 
 #[test]
-fn one_shot_runs_are_left_alone() {
+fn one_shot_runs_ignore_inputs() {
     let mut adapter = Claude::default();
     let turn = testing::turn::<Claude>("go");
     adapter.build_prompt(&turn, &testing::binary("2.1.325")).expect("a prompt");

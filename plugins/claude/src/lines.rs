@@ -1,10 +1,10 @@
-//! The lines of stdout: what each type means, and what must be remembered between two of them.
+//! Reads the lines of stdout, and keeps the state between them.
 //!
-//! Every type and subtype is either mapped or named as ignored; what is neither is reported as unknown.
+//! Every type and subtype is either handled or listed as ignored. Any other is reported as unknown.
 
 use crate::blocks::{Partial, Tools};
-use crate::failure::Trouble;
-use crate::silent;
+use crate::failure::AgentError;
+use crate::ignored::{self, is_ignored};
 use crate::usage::{INPUT_INCLUDES_CACHED, Ledger, api_figures};
 use wharf_adapter::json::Object;
 use wharf_adapter::{
@@ -12,32 +12,32 @@ use wharf_adapter::{
     UsageScope,
 };
 
-/// What the lines have told so far.
+/// The state between two lines.
 #[derive(Default)]
-pub(crate) struct Stream {
-    /// The session that the turn wants.
-    wanted: Wanted,
-    /// The session as last announced, so that a repeated `init` says nothing twice.
+pub(crate) struct LineParser {
+    /// The session that the turn requested.
+    requested: RequestedSession,
+    /// The session as last reported, so that a repeated `init` is not reported again.
     announced: Option<SessionInfo>,
-    /// The message that is being streamed.
+    /// The message that is currently streamed.
     pub(crate) partial: Partial,
     /// The tool calls that have not ended.
     pub(crate) tools: Tools,
-    /// What the CLI last called an error, or is retrying after.
-    pub(crate) trouble: Option<Trouble>,
+    /// The last error that the CLI reported or retries after.
+    pub(crate) error: Option<AgentError>,
     /// Whether the CLI said that the user interrupted it.
     pub(crate) interrupted: bool,
-    /// When the limit that was hit is lifted.
+    /// When the rate limit resets.
     resets_at: Option<u64>,
-    /// What was spent.
+    /// Tokens and cost.
     pub(crate) ledger: Ledger,
     /// Tokens in the context of the last request of the agent itself, and the model that it went to.
     pub(crate) context: Option<(u64, String)>,
 }
 
-/// The session that the turn wants: decides whether `init` tells of a resumption.
+/// The session that the turn requested: decides whether `init` means that a session was resumed.
 #[derive(Default)]
-enum Wanted {
+enum RequestedSession {
     #[default]
     Fresh,
     /// Under this id.
@@ -46,41 +46,41 @@ enum Wanted {
     Forked(String),
 }
 
-impl Stream {
-    /// Remember which session the turn wants.
-    pub(crate) fn expect(&mut self, session: &SessionChoice) {
-        self.wanted = match session {
-            SessionChoice::Resume(id) => Wanted::Resumed(id.clone()),
-            SessionChoice::Fork(id) => Wanted::Forked(id.clone()),
-            // `--continue` starts a new session where there is none, and does not say so.
-            SessionChoice::Fresh(_) | SessionChoice::MostRecent => Wanted::Fresh,
+impl LineParser {
+    /// Stores the session that the turn requested.
+    pub(crate) fn set_session(&mut self, session: &SessionChoice) {
+        self.requested = match session {
+            SessionChoice::Resume(id) => RequestedSession::Resumed(id.clone()),
+            SessionChoice::Fork(id) => RequestedSession::Forked(id.clone()),
+            // `--continue` starts a new session if there is none, and does not report which it did.
+            SessionChoice::Fresh(_) | SessionChoice::MostRecent => RequestedSession::Fresh,
         };
     }
 
-    /// Another turn in the same process.
+    /// Another turn starts in the same process.
     pub(crate) fn next_turn(&mut self) {
         self.announced = None;
-        self.trouble = None;
+        self.error = None;
         self.interrupted = false;
         self.ledger.next_turn();
     }
 
-    /// Somebody was asked about a tool call and said no.
+    /// The user denied a tool call.
     pub(crate) fn deny(&mut self, tool: &str) {
         self.tools.deny(tool);
     }
 
-    /// What it was struggling with when the stream ended.
-    pub(crate) fn last_trouble(&self) -> Option<&Trouble> {
-        self.trouble.as_ref()
+    /// The last error, unless the agent recovered from it.
+    pub(crate) fn last_error(&self) -> Option<&AgentError> {
+        self.error.as_ref()
     }
 
-    /// The process is gone, and so are the tools that it ran.
+    /// The process has exited: its tools no longer run.
     pub(crate) fn finish(&mut self, out: &mut Effects) {
         self.tools.cancel_all(out);
     }
 
-    /// One line of this type.
+    /// Handles one line of this type.
     pub(crate) fn line(&mut self, kind: &str, line: Json<'_>, out: &mut Effects) -> Result<(), Malformed> {
         match kind {
             "system" => self.system(line, out)?,
@@ -93,15 +93,15 @@ impl Stream {
                     out.notice(LogLevel::Warn, error);
                 }
             }
-            // A line that was told before is taken back.
+            // Retracts an earlier line.
             "tombstone" => {
                 if let Some(uuid) = line.at(&["message", "uuid"]).filled() {
                     out.emit(Event::Discard(self.partial.id_of(&uuid)));
                 }
             }
             "conversation_reset" => out.notice(LogLevel::Info, "the conversation was reset"),
-            "tool_progress" | "tool_use_summary" => pass_on(kind, line, out),
-            known if silent::is_silent(silent::LINES, known) => {}
+            "tool_progress" | "tool_use_summary" => report_other(kind, line, out),
+            known if is_ignored(ignored::LINES, known) => {}
             other => out.unknown(other),
         }
         Ok(())
@@ -132,8 +132,8 @@ impl Stream {
             }
             "model_refusal_no_fallback" | "informational" | "notification" => {
                 let [content, text, level] = line.pick(["content", "text", "level"])?;
-                if let Some(said) = content.filled().or_else(|| text.filled()) {
-                    out.notice(if level.is("warning") { LogLevel::Warn } else { LogLevel::Info }, said);
+                if let Some(message) = content.filled().or_else(|| text.filled()) {
+                    out.notice(if level.is("warning") { LogLevel::Warn } else { LogLevel::Info }, message);
                 }
             }
             "compact_boundary" => {
@@ -144,15 +144,15 @@ impl Stream {
             "hook_response" => {
                 let [name, outcome, stderr] = line.pick(["hook_name", "outcome", "stderr"])?;
                 if outcome.is("error") {
-                    let (name, said) = (name.str().unwrap_or_default(), stderr.str().unwrap_or_default());
-                    out.notice(LogLevel::Warn, format!("the hook {name} failed: {}", said.trim()));
+                    let (name, stderr) = (name.str().unwrap_or_default(), stderr.str().unwrap_or_default());
+                    out.notice(LogLevel::Warn, format!("the hook {name} failed: {}", stderr.trim()));
                 }
             }
             "task_started" | "task_updated" | "task_notification" | "background_tasks_changed" => {
-                pass_on(subtype, line, out);
+                report_other(subtype, line, out);
             }
             "mirror_error" | "session_writes_lost" => out.notice(LogLevel::Warn, subtype.replace('_', " ")),
-            known if silent::is_silent(silent::SYSTEM, known) => {}
+            known if is_ignored(ignored::SYSTEM, known) => {}
             other => out.unknown(&format!("system/{other}")),
         }
         Ok(())
@@ -162,12 +162,12 @@ impl Stream {
         let [id, model, version, servers] = line.pick(["session_id", "model", "claude_code_version", "mcp_servers"])?;
         let id = id.string().ok_or(Malformed)?;
         self.interrupted = false;
-        let resumed = match &self.wanted {
-            Wanted::Fresh => None,
-            Wanted::Resumed(wanted) => Some(*wanted == id),
-            // 2.0 prints an `init` with an id of its own even where there was nothing to fork.
-            Wanted::Forked(_) if version.name().is_some_and(|version| version.starts_with("2.0.")) => None,
-            Wanted::Forked(from) => Some(*from != id),
+        let resumed = match &self.requested {
+            RequestedSession::Fresh => None,
+            RequestedSession::Resumed(requested) => Some(*requested == id),
+            // 2.0 prints an `init` with a new id even if there was no session to fork.
+            RequestedSession::Forked(_) if version.name().is_some_and(|version| version.starts_with("2.0.")) => None,
+            RequestedSession::Forked(from) => Some(*from != id),
         };
         let session = SessionInfo { id: Some(id), resumed, model: model.string(), agent_version: version.string() };
         if self.announced.as_ref() == Some(&session) {
@@ -182,7 +182,7 @@ impl Stream {
         Ok(())
     }
 
-    /// The model that answers from here on is another one than `init` said.
+    /// From now on another model answers than the one that `init` named.
     fn switch_model(&mut self, model: Option<String>, out: &mut Effects) {
         if let (Some(session), Some(_)) = (&mut self.announced, &model) {
             session.model = model;
@@ -191,17 +191,17 @@ impl Stream {
     }
 
     fn api_retry(&mut self, line: Json<'_>, out: &mut Effects) -> Result<(), Malformed> {
-        let [error, status, attempt, most] = line.pick(["error", "error_status", "attempt", "max_retries"])?;
+        let [error, status, attempt, limit] = line.pick(["error", "error_status", "attempt", "max_retries"])?;
         let status = status.u64().and_then(|status| u16::try_from(status).ok());
         let kind = error.string();
         let cause = match status {
             Some(status) => format!("HTTP {status}"),
             None => "Connection error".to_owned(),
         };
-        let text = format!("{cause}, attempt {} of {}", attempt.raw(), most.raw());
-        let trouble = Trouble { kind, status, text, resets_at: self.resets_at, ..Trouble::default() };
-        out.emit(Event::Retrying(trouble.failure()));
-        self.trouble = Some(trouble);
+        let text = format!("{cause}, attempt {} of {}", attempt.raw(), limit.raw());
+        let error = AgentError { kind, status, text, resets_at: self.resets_at, ..AgentError::default() };
+        out.emit(Event::Retrying(error.failure()));
+        self.error = Some(error);
         Ok(())
     }
 
@@ -217,12 +217,13 @@ impl Stream {
         out.emit(Event::RateLimit(RateLimit { scope, resets_at: resets_at.u64(), blocked }));
     }
 
-    /// When the limit that was hit is lifted, where that was told.
+    /// When the rate limit resets, if that is known.
     pub(crate) fn resets_at(&self) -> Option<u64> {
         self.resets_at
     }
 
-    /// A line of the API's own stream: its event, whose it is, and what was given up of the message.
+    /// Handles an event of the API's stream. `parent` is the tool call of the sub-agent, `abandoned` the part of the
+    /// message that the CLI discards.
     pub(crate) fn stream_event(
         &mut self,
         event: Json<'_>,
@@ -234,23 +235,23 @@ impl Stream {
         let index = index.u64().unwrap_or_default();
         match kind.name().ok_or(Malformed)? {
             "content_block_delta" => self.partial.delta(index, delta, parent, out)?,
-            "message_start" => self.partial.begin(event.get("message"), out)?,
+            "message_start" => self.partial.start(event.get("message"), out)?,
             "content_block_start" => self.partial.open(index, event.get("content_block")),
-            "message_delta" => self.spent_so_far(event.get("usage"), out),
+            "message_delta" => self.usage_so_far(event.get("usage"), out),
             "message_stop" => {
                 if let Some(from) = abandoned.get("from_block_index").u64() {
                     self.partial.abandon(from, out);
                 }
             }
-            // An error is told again by the retry or the result that follows.
+            // An error is reported again by the retry or the result that follows.
             "content_block_stop" | "ping" | "error" => {}
             other => out.unknown(&format!("stream_event/{other}")),
         }
         Ok(())
     }
 
-    /// The final figures of one API message. The result's are better; these are for a turn that never gets to one.
-    fn spent_so_far(&self, usage: Json<'_>, out: &mut Effects) {
+    /// Reports the final figures of one API message. The result has better ones; these are for a turn without a result.
+    fn usage_so_far(&self, usage: Json<'_>, out: &mut Effects) {
         if usage.is_object() {
             let figures = Usage {
                 model: self.partial.model().map(str::to_owned),
@@ -261,8 +262,8 @@ impl Stream {
     }
 }
 
-/// Worth passing on, though the host has no word for it.
-fn pass_on(name: &str, line: Json<'_>, out: &mut Effects) {
+/// Reports a line that the interface has no event for.
+fn report_other(name: &str, line: Json<'_>, out: &mut Effects) {
     out.emit(Event::Other((name.replace('_', "-"), line.raw().to_owned())));
 }
 

@@ -1,4 +1,4 @@
-//! Lines that the transcripts do not have, or whose events they do not look at.
+//! Lines that the transcripts do not contain, and events that their tests do not check.
 
 use wharf_adapter::testing::{self, FakeHost, play};
 use wharf_adapter::{
@@ -41,25 +41,25 @@ fn a_message_has_the_id_of_its_deltas() {
     assert_eq!((delta.id.as_str(), message.id.as_str()), ("msg_1/0", "msg_1/0"));
 }
 
-/// The names of the schemas in the program itself, whether this mode prints them or not.
+/// The names in the schemas of the program, whether or not this mode prints them.
 #[test]
-fn every_line_that_the_program_knows_is_known() {
-    let names = include_str!("schema-2.1.325.txt");
+fn every_type_of_line_in_the_schemas_is_known() {
+    let names = include_str!("../schema-2.1.325.txt");
     assert!(names.lines().count() > 90);
     for name in names.lines() {
         let line = match name.split_once('/') {
             Some((kind, subtype)) => format!(r#"{{"type":"{kind}","subtype":"{subtype}"}}"#),
             None => format!(r#"{{"type":"{name}"}}"#),
         };
-        let strange = |event: &Event| matches!(event, Event::Unknown(_));
-        assert!(!events(&[&line]).iter().any(strange), "{name}");
+        let is_unknown = |event: &Event| matches!(event, Event::Unknown(_));
+        assert!(!events(&[&line]).iter().any(is_unknown), "{name}");
     }
-    let stranger = r#"{"type":"system","subtype":"of_tomorrow"}"#;
-    assert_eq!(events(&[stranger]), [Event::Unknown("system/of_tomorrow".to_owned())]);
+    let unknown = r#"{"type":"system","subtype":"of_tomorrow"}"#;
+    assert_eq!(events(&[unknown]), [Event::Unknown("system/of_tomorrow".to_owned())]);
 }
 
 #[test]
-fn a_line_that_is_taken_back_is_discarded() {
+fn a_retracted_line_is_discarded() {
     let tombstone = r#"{"type":"tombstone","message":{"type":"assistant","uuid":"u1"},"uuid":"u2","session_id":"s"}"#;
     for (lines, id) in [
         (vec![assistant("msg_0", "u1", "Hello")], "u1"),
@@ -71,7 +71,7 @@ fn a_line_that_is_taken_back_is_discarded() {
 }
 
 #[test]
-fn a_model_that_was_not_consented_to_is_another_model() {
+fn a_fallback_for_missing_consent_changes_the_model() {
     let events = events(&[
         r#"{"type":"system","subtype":"init","session_id":"s","model":"big"}"#,
         r#"{"type":"system","subtype":"model_consent_fallback","choice":"cancelled","original_model":"big","fallback_model":"small","content":"no credits"}"#,
@@ -84,31 +84,31 @@ fn a_model_that_was_not_consented_to_is_another_model() {
 }
 
 #[test]
-fn a_text_that_is_left_out_is_no_drift() {
-    let silent = |block: &str| {
+fn a_missing_text_is_not_drift() {
+    let message = |block: &str| {
         format!(r#"{{"type":"assistant","message":{{"id":"a","model":"m","content":[{block}]}},"uuid":"u"}}"#)
     };
     let delta =
         |kind: &str| streamed(&format!(r#"{{"type":"content_block_delta","index":0,"delta":{{"type":"{kind}"}}}}"#));
     let lines = [
-        silent(r#"{"type":"text"}"#),
-        silent(r#"{"type":"thinking","signature":"s"}"#),
+        message(r#"{"type":"text"}"#),
+        message(r#"{"type":"thinking","signature":"s"}"#),
         delta("text_delta"),
         delta("thinking_delta"),
     ];
     for line in lines {
-        let drift = |event: &Event| matches!(event, Event::Malformed(_) | Event::Unknown(_));
-        assert!(!events(&[&line]).iter().any(drift), "{line}");
+        let is_drift = |event: &Event| matches!(event, Event::Malformed(_) | Event::Unknown(_));
+        assert!(!events(&[&line]).iter().any(is_drift), "{line}");
     }
 }
 
 #[test]
-fn deltas_that_lead_nowhere_are_discarded() {
+fn deltas_that_are_never_completed_are_discarded() {
     let stop = streamed(r#"{"type":"message_stop"}"#);
     let abandoned = stop.replace("\"parent_tool", "\"abandoned_blocks\":{\"from_block_index\":0},\"parent_tool");
     let again = streamed(BEGIN).replace("msg_1", "msg_2");
     let whole = assistant("msg_2", "u2", "Hello");
-    // Given up in so many words; begun again; sent again without streaming.
+    // Abandoned explicitly; started again; sent again without streaming.
     for end in [abandoned, again, whole] {
         let lines = [streamed(BEGIN), streamed(OPEN), streamed(DELTA), end];
         let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
@@ -118,7 +118,7 @@ fn deltas_that_lead_nowhere_are_discarded() {
 }
 
 #[test]
-fn a_stream_that_is_cut_off_still_told_its_usage() {
+fn an_interrupted_stream_still_reports_its_usage() {
     let delta = streamed(
         r#"{"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":{"input_tokens":10,"output_tokens":20}}"#,
     );
@@ -129,7 +129,7 @@ fn a_stream_that_is_cut_off_still_told_its_usage() {
 }
 
 #[test]
-fn a_limit_that_was_hit_says_when_it_is_lifted() {
+fn a_rate_limit_says_when_it_resets() {
     let events = events(&[
         r#"{"type":"rate_limit_event","rate_limit_info":{"status":"rejected","resetsAt":1794800000,"rateLimitType":"five_hour"}}"#,
         r#"{"type":"assistant","message":{"id":"x","model":"<synthetic>","content":[{"type":"text","text":"You've hit your 5-hour limit"}]},"parent_tool_use_id":null,"error":"rate_limit","is_api_error_message":true,"api_error_status":429,"api_error":"usage_limit_reached"}"#,
@@ -144,7 +144,7 @@ fn a_limit_that_was_hit_says_when_it_is_lifted() {
 }
 
 #[test]
-fn an_error_that_was_overcome_is_forgotten() {
+fn an_error_that_the_agent_recovered_from_is_forgotten() {
     let events = events(&[
         r#"{"type":"assistant","message":{"id":"x","model":"<synthetic>","content":[{"type":"text","text":"Prompt is too long"}]},"parent_tool_use_id":null,"error":"invalid_request","is_api_error_message":true}"#,
         r#"{"type":"system","subtype":"compact_boundary","compact_metadata":{"trigger":"auto","pre_tokens":9}}"#,
@@ -160,7 +160,7 @@ fn an_error_that_was_overcome_is_forgotten() {
 }
 
 #[test]
-fn a_prompt_that_is_too_long_is_told_by_the_reason() {
+fn a_prompt_that_is_too_long_is_recognized_by_the_reason() {
     let events = events(&[
         r#"{"type":"result","subtype":"success","is_error":true,"terminal_reason":"prompt_too_long","result":"API Error: 400 x"}"#,
     ]);
@@ -170,7 +170,7 @@ fn a_prompt_that_is_too_long_is_told_by_the_reason() {
 }
 
 #[test]
-fn whether_a_resume_resumed_is_told() {
+fn the_session_says_whether_it_was_resumed() {
     let init = r#"{"type":"system","subtype":"init","session_id":"a","model":"m","claude_code_version":"2.1.325"}"#;
     for (session, resumed) in [
         (SessionChoice::Resume("a".to_owned()), Some(true)),
@@ -190,7 +190,7 @@ fn whether_a_resume_resumed_is_told() {
 }
 
 #[test]
-fn files_that_tools_changed_are_told() {
+fn files_that_tools_changed_are_reported() {
     let result = |raw: &str| {
         format!(
             r#"{{"type":"user","message":{{"role":"user","content":[{{"type":"tool_result","tool_use_id":"t","content":"ok"}}]}},"parent_tool_use_id":null,"tool_use_result":{raw}}}"#
@@ -208,7 +208,7 @@ fn files_that_tools_changed_are_told() {
 }
 
 #[test]
-fn a_tool_that_was_running_when_all_ended_is_cancelled() {
+fn a_tool_that_was_running_at_the_exit_is_cancelled() {
     let mut adapter = Claude::default();
     let call = r#"{"type":"assistant","message":{"id":"m","model":"m","content":[{"type":"tool_use","id":"t","name":"Bash","input":{}}]},"parent_tool_use_id":"p","uuid":"u"}"#;
     events_of(&mut adapter, &[call, r#"{"type":"result","subtype":"success","is_error":false,"result":"x"}"#]);
@@ -227,13 +227,13 @@ fn a_tool_that_never_ran_is_cancelled_before_the_turn_ends() {
 }
 
 #[test]
-fn depth_costs_nothing() {
+fn nesting_depth_costs_no_stack() {
     let deep = "[".repeat(500_000) + &"]".repeat(500_000);
     assert!(matches!(events(&[&deep]).as_slice(), [Event::Malformed(_)]));
 }
 
 #[test]
-fn what_an_interrupted_turn_said_stays_said() {
+fn the_text_of_an_interrupted_turn_is_kept() {
     let end =
         r#"{"type":"result","subtype":"error_during_execution","is_error":true,"terminal_reason":"aborted_streaming"}"#;
     let again = streamed(BEGIN).replace("msg_1", "msg_2");
@@ -242,7 +242,7 @@ fn what_an_interrupted_turn_said_stays_said() {
 }
 
 #[test]
-fn what_is_not_known_is_counted_and_what_is_broken_too() {
+fn unknown_and_broken_lines_are_counted() {
     let events = events(&[
         r#"{"type":"of_tomorrow"}"#,
         r#"{"type":"system","subtype":"of_tomorrow"}"#,
