@@ -1,14 +1,14 @@
 //! The Agent Client Protocol: `copilot --acp`, JSON-RPC in lines on stdin and stdout.
 //!
-//! One request of ours is open at a time: initialize, a session, its settings, the prompt. What the agent sends in the
-//! meantime is told as it comes ([`update`]), or asked ([`ask`]).
+//! One request of ours is open at a time: initialize, a session, its settings, the prompt. Meanwhile the agent sends
+//! updates ([`update`]) and permission requests ([`ask`]).
 
 mod ask;
 mod tokens;
 mod tool;
 mod update;
 
-use crate::complaint::Complaint;
+use crate::agent_error::AgentError;
 use crate::{permissions, prompt};
 use std::collections::VecDeque;
 use tokens::Tokens;
@@ -19,7 +19,7 @@ use wharf_adapter::{
     SessionInfo, Turn,
 };
 
-/// The mode that goes on by itself. It also allows everything.
+/// The autopilot mode. It also allows everything.
 const AUTOPILOT: &str = "https://agentclientprotocol.com/protocol/session-modes#autopilot";
 
 /// The JSON-RPC code of `Authentication required`.
@@ -37,9 +37,9 @@ enum Step {
     Prompt(String),
 }
 
-/// What the turn wants, in the protocol's terms.
+/// The settings of a turn, for the protocol.
 #[derive(Debug, Default)]
-struct Wishes {
+struct ProtocolSettings {
     workspace: String,
     resume: Option<String>,
     model: Option<String>,
@@ -50,10 +50,10 @@ struct Wishes {
     prompt: String,
 }
 
-/// The protocol's state.
+/// The state of the protocol.
 #[derive(Debug, Default)]
 pub(crate) struct Acp {
-    wishes: Option<Wishes>,
+    settings: Option<ProtocolSettings>,
     queue: VecDeque<Step>,
     waiting: Option<Step>,
     /// The id of our last request.
@@ -61,32 +61,32 @@ pub(crate) struct Acp {
     session: Option<String>,
     model: Option<String>,
     version: Option<String>,
-    /// Requests of the agent that wait for an answer: their ids as they stand in JSON, which are the asks' ids too.
+    /// Open requests of the agent: their ids as JSON, which are also the ids of the asks.
     asks: Vec<String>,
     updates: Updates,
-    /// What the turns before this one used.
+    /// The tokens of earlier turns.
     used_before: Tokens,
 }
 
 impl Acp {
-    /// What to do once the process is up, or with the next prompt.
+    /// Stores the settings and the prompt of the next turn.
     pub(crate) fn prepare(&mut self, turn: &Turn, prompt: String) {
-        self.wishes = Some(Wishes {
+        self.settings = Some(ProtocolSettings {
             workspace: turn.workspace.clone(),
             resume: if let SessionChoice::Resume(id) = &turn.session { Some(id.clone()) } else { None },
             model: turn.model.clone(),
             effort: turn.effort.clone(),
             autopilot: turn.autopilot && turn.approvals == Approvals::AllowAll,
-            allow_all: turn.approvals == Approvals::AllowAll && !permissions::are_ruled(&turn.tools),
+            allow_all: turn.approvals == Approvals::AllowAll && !permissions::has_rules(&turn.tools),
             deny: turn.approvals == Approvals::Deny,
             prompt,
         });
     }
 
-    /// What the host says.
+    /// Handles an input.
     pub(crate) fn handle(&mut self, input: Input, out: &mut Effects) {
         match input {
-            Input::Start if self.wishes.is_some() => {
+            Input::Start if self.settings.is_some() => {
                 self.queue.push_back(Step::Initialize);
                 self.send(out);
             }
@@ -100,18 +100,18 @@ impl Acp {
                     self.prepare(&turn, prompt);
                     self.configure(out);
                 }
-                Ok(_) => out.failed(Failure::new(ErrorClass::Protocol, "there is no session to go on with")),
+                Ok(_) => out.failed(Failure::new(ErrorClass::Protocol, "there is no session to continue")),
                 Err(failure) => out.failed(failure),
             },
             Input::Cancel => self.cancel(out),
             Input::Message(_) if self.session.is_some() => {
-                out.notice(LogLevel::Warn, "Copilot takes no message while it works on a turn");
+                out.notice(LogLevel::Warn, "Copilot accepts no messages during a turn");
             }
             _ => {}
         }
     }
 
-    /// One line from the agent.
+    /// Handles a line from the agent.
     pub(crate) fn line(&mut self, line: Json<'_>, out: &mut Effects) -> Result<(), Malformed> {
         let [id, method, params, result, error] = line.pick(["id", "method", "params", "result", "error"])?;
         match method.name() {
@@ -120,7 +120,7 @@ impl Acp {
                 Ok(())
             }
             Some("session/update") => {
-                // A session that is loaded first tells its past.
+                // A loaded session first repeats its history.
                 if !matches!(self.waiting, Some(Step::Load(_))) {
                     self.updates.update(params.get("update"), out)?;
                 }
@@ -139,14 +139,14 @@ impl Acp {
             None if error.is_null() && result.is_missing() => Err(Malformed),
             None => {
                 let ours = id.u64() == Some(self.last_id);
-                // A recording may be read without what was written: the end of a turn is known by its shape.
+                // A recording can be read without our requests: the end of a turn is recognized by its fields.
                 let step = self
                     .waiting
                     .take_if(|_| ours)
                     .or_else(|| result.get("stopReason").is_string().then(|| Step::Prompt(String::new())));
                 match step {
                     Some(step) if error.is_null() => self.done(&step, result, out),
-                    Some(step) => self.refused(&step, error, out),
+                    Some(step) => self.failed(&step, error, out),
                     None => {}
                 }
                 self.send(out);
@@ -157,14 +157,14 @@ impl Acp {
 
     fn permission(&mut self, line: Json<'_>, id: Json<'_>, params: Json<'_>, out: &mut Effects) {
         match ask::permission(id.raw(), params, |call| self.updates.name_of(call)) {
-            Ok(ask) if self.wishes.as_ref().is_some_and(|wishes| wishes.deny) => {
+            Ok(ask) if self.settings.as_ref().is_some_and(|settings| settings.deny) => {
                 out.write_line(ask::answer(id.raw(), ask::rejection(&ask)));
             }
             Ok(ask) => {
                 self.asks.push(ask.id.clone());
                 out.emit(Event::Ask(ask));
             }
-            // Told here, because an error would drop the answer that the agent waits for.
+            // Reported here: an error from `line` would drop the answer that the agent waits for.
             Err(Malformed) => {
                 out.malformed(line.raw());
                 out.write_line(ask::answer(id.raw(), None));
@@ -183,17 +183,17 @@ impl Acp {
                 let cancel = Object::new().str("jsonrpc", "2.0").str("method", "session/cancel");
                 out.write_line(cancel.object("params", params).finish());
             }
-            // There is no turn yet that the agent could stop: it is never begun.
+            // No turn has started that the agent could stop: it never starts.
             (Some(_), _) => {
                 self.queue.clear();
-                self.wishes = None;
+                self.settings = None;
                 out.turn_ended(Outcome::Cancelled, None);
             }
             (None, _) => {}
         }
     }
 
-    /// Send the next request, unless one is open.
+    /// Sends the next request, unless one is open.
     fn send(&mut self, out: &mut Effects) {
         if self.waiting.is_some() {
             return;
@@ -208,9 +208,9 @@ impl Acp {
 
     fn request(&self, step: &Step) -> (&'static str, Object) {
         let session = || Object::new().str("sessionId", self.session.as_deref().unwrap_or_default());
-        let place = |object: Object| match &self.wishes {
-            // The field must be there, but what stands in it is not started: the command line names the servers.
-            Some(wishes) => object.str("cwd", &wishes.workspace).raw("mcpServers", "[]"),
+        let workspace = |object: Object| match &self.settings {
+            // The field is required, but its servers are not started: the command line names the servers.
+            Some(settings) => object.str("cwd", &settings.workspace).raw("mcpServers", "[]"),
             None => object,
         };
         match step {
@@ -221,8 +221,8 @@ impl Acp {
                 let params = Object::new().number("protocolVersion", 1).object("clientCapabilities", client);
                 ("initialize", params.object("clientInfo", name))
             }
-            Step::New => ("session/new", place(Object::new())),
-            Step::Load(id) => ("session/load", place(Object::new().str("sessionId", id))),
+            Step::New => ("session/new", workspace(Object::new())),
+            Step::Load(id) => ("session/load", workspace(Object::new().str("sessionId", id))),
             Step::Model(model) => ("session/set_model", session().str("modelId", model)),
             Step::Mode(mode) => ("session/set_mode", session().str("modeId", mode)),
             Step::Setting { id, value } => {
@@ -238,10 +238,10 @@ impl Acp {
     fn done(&mut self, step: &Step, result: Json<'_>, out: &mut Effects) {
         match step {
             Step::Prompt(_) => self.prompted(result, out),
-            _ if self.wishes.is_none() => {}
+            _ if self.settings.is_none() => {}
             Step::Initialize => {
                 self.version = result.at(&["agentInfo", "version"]).string();
-                let resume = self.wishes.as_ref().and_then(|wishes| wishes.resume.clone());
+                let resume = self.settings.as_ref().and_then(|settings| settings.resume.clone());
                 self.queue.push_back(resume.map_or(Step::New, Step::Load));
             }
             Step::New => {
@@ -258,7 +258,7 @@ impl Acp {
             }
             Step::Model(model) => {
                 self.model = Some(model.clone());
-                self.tell_session(None, out);
+                self.emit_session(None, out);
             }
             Step::Mode(_) | Step::Setting { .. } => {}
         }
@@ -266,11 +266,11 @@ impl Acp {
 
     fn opened(&mut self, result: Json<'_>, resumed: Option<bool>, out: &mut Effects) {
         self.model = result.at(&["models", "currentModelId"]).string();
-        self.tell_session(resumed, out);
+        self.emit_session(resumed, out);
         self.configure(out);
     }
 
-    fn tell_session(&self, resumed: Option<bool>, out: &mut Effects) {
+    fn emit_session(&self, resumed: Option<bool>, out: &mut Effects) {
         out.emit(Event::Session(SessionInfo {
             id: self.session.clone(),
             resumed,
@@ -279,37 +279,37 @@ impl Acp {
         }));
     }
 
-    /// The session's settings, then the prompt.
+    /// Sends the settings of the session, then the prompt.
     fn configure(&mut self, out: &mut Effects) {
-        let Some(wishes) = &mut self.wishes else { return };
-        // Even where the session says that it has it: 1.0.35 shows the first of the list as its model and has chosen none.
-        if let Some(model) = wishes.model.clone() {
+        let Some(settings) = &mut self.settings else { return };
+        // Even if the session reports this model: 1.0.35 reports the first of its list, and has not chosen any.
+        if let Some(model) = settings.model.clone() {
             self.queue.push_back(Step::Model(model));
         }
-        if let Some(value) = wishes.effort.clone() {
+        if let Some(value) = settings.effort.clone() {
             self.queue.push_back(Step::Setting { id: "reasoning_effort", value });
         }
-        if wishes.allow_all {
+        if settings.allow_all {
             self.queue.push_back(Step::Setting { id: "allow_all", value: "on".to_owned() });
         }
-        if wishes.autopilot {
+        if settings.autopilot {
             self.queue.push_back(Step::Mode(AUTOPILOT));
         }
-        self.queue.push_back(Step::Prompt(std::mem::take(&mut wishes.prompt)));
-        self.updates.begin_turn();
+        self.queue.push_back(Step::Prompt(std::mem::take(&mut settings.prompt)));
+        self.updates.start_turn();
         self.send(out);
     }
 
-    fn refused(&mut self, step: &Step, error: Json<'_>, out: &mut Effects) {
+    fn failed(&mut self, step: &Step, error: Json<'_>, out: &mut Effects) {
         let message = error.get("message").string().unwrap_or_default();
         let code = error.get("code").i32();
-        let complaint = Complaint { message: message.clone(), ..Complaint::default() };
-        let mut failure = complaint.failure().code(code.map(|code| code.to_string()));
+        let agent_error = AgentError { message: message.clone(), ..AgentError::default() };
+        let mut failure = agent_error.failure().code(code.map(|code| code.to_string()));
         let class = match step {
-            _ if self.wishes.is_none() => return,
+            _ if self.settings.is_none() => return,
             _ if code == Some(NOT_LOGGED_IN) => ErrorClass::Auth,
             Step::Setting { id: "reasoning_effort", .. } => {
-                // One's own provider has no such setting; the turn can do without.
+                // A custom provider does not have this setting; the turn works without it.
                 out.notice(LogLevel::Warn, format!("the effort could not be set: {message}"));
                 return;
             }
@@ -337,7 +337,7 @@ impl Acp {
             let used = Tokens::read(usage);
             let turn = used.since(std::mem::replace(&mut self.used_before, used));
             wrote = turn.has_output();
-            out.usage(turn.of_turn(self.model.clone()));
+            out.usage(turn.into_usage(self.model.clone()));
         }
         let error = self.updates.end_turn(wrote, out);
         let outcome = match result.get("stopReason").name() {
@@ -346,7 +346,7 @@ impl Acp {
             Some("max_tokens") => Outcome::Limit("max-tokens".to_owned()),
             Some("max_turn_requests") => Outcome::Limit("max-turns".to_owned()),
             _ => match error {
-                Some(message) => Outcome::Failed(Complaint { message, ..Complaint::default() }.failure()),
+                Some(message) => Outcome::Failed(AgentError { message, ..AgentError::default() }.failure()),
                 None if self.updates.was_rejected() => Outcome::Cancelled,
                 None => Outcome::Completed,
             },

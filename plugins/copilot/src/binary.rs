@@ -1,4 +1,4 @@
-//! Finding the CLI.
+//! Finding the CLI: its program, its version, and what that version can do.
 
 use crate::features::{self, Features};
 use crate::info::{INSTALL, WINGET};
@@ -8,11 +8,11 @@ use wharf_adapter::{
     Version, locate,
 };
 
-/// The first run unpacks 235 MB: 10 s were seen on a loaded machine.
+/// The first run unpacks 235 MB, which took 10 s on a loaded machine.
 const PROBE_MILLIS: u32 = 40_000;
 
-/// The program that the user named; `copilot` in PATH, or what npm's loader there would start; `WinGet`'s link; and
-/// last `gh copilot`.
+/// Tries in this order: the program that the user named; `copilot` in PATH, or the program that npm's loader there would
+/// start; `WinGet`'s link; `gh copilot`.
 pub(crate) fn resolve(host: &dyn Host, environment: &Environment) -> Result<Binary, Failure> {
     let mut binary = find(host, environment)?;
     if binary.version.is_none() {
@@ -31,7 +31,7 @@ pub(crate) fn resolve(host: &dyn Host, environment: &Environment) -> Result<Bina
         }
         _ => {}
     }
-    // Between the measured versions only the CLI itself knows what it has.
+    // For versions between the measured ones, the help text shows which flags exist.
     let between = version.is_some_and(|version| version > features::OLDEST) && !features::is_new(&binary);
     let help = if between { output(host, &binary, "--help").ok() } else { None };
     let help = help.map(|output| String::from_utf8_lossy(&output.stdout).into_owned()).unwrap_or_default();
@@ -43,14 +43,14 @@ pub(crate) fn resolve(host: &dyn Host, environment: &Environment) -> Result<Bina
 fn find(host: &dyn Host, environment: &Environment) -> Result<Binary, Failure> {
     if let Some(named) = &environment.program {
         let mut binary = Binary::at(locate(host, environment, &[], INSTALL)?);
-        // It is what the user wants; but they should know.
+        // The user chose it, so it is used; but with a warning.
         if host.find_program(named).is_ok_and(|found| loader_scope(&found).is_some()) {
             note_loader(&mut binary);
         }
         return Ok(binary);
     }
     if let Ok(found) = host.find_program("copilot") {
-        return Ok(behind_loader(host, environment, found));
+        return Ok(without_loader(host, environment, found));
     }
     let winget =
         environment.home.as_deref().filter(|_| environment.os == "windows").map(|home| format!("{home}/{WINGET}"));
@@ -63,8 +63,8 @@ fn find(host: &dyn Host, environment: &Environment) -> Result<Binary, Failure> {
     locate(host, environment, &["copilot"], INSTALL).map(Binary::at)
 }
 
-/// Signals to npm's loader do not reach the agent, so what it would start is started instead.
-fn behind_loader(host: &dyn Host, environment: &Environment, found: FoundProgram) -> Binary {
+/// Replaces npm's loader by the program that it would start: signals to the loader do not reach the agent.
+fn without_loader(host: &dyn Host, environment: &Environment, found: FoundProgram) -> Binary {
     let Some(scope) = loader_scope(&found) else { return Binary::at(found.path) };
     let native = native_paths(&scope, &environment.os, &environment.arch);
     if let Some(native) = native.iter().find_map(|path| host.find_program(path).ok()) {
@@ -76,12 +76,11 @@ fn behind_loader(host: &dyn Host, environment: &Environment, found: FoundProgram
 }
 
 fn note_loader(binary: &mut Binary) {
-    let fix = "install the native package for this platform, or name its program";
+    let fix = "install the native package for this platform, or configure its program";
     binary.note(LogLevel::Warn, "this is npm's loader: signals to it do not reach the agent", Some(fix));
 }
 
-/// The folder `…/node_modules/@github` of a program that is npm's loader or its bundle. On Windows npm leaves a script
-/// instead of a link.
+/// The folder `…/node_modules/@github` of npm's loader or its bundle. On Windows npm installs a script instead of a link.
 fn loader_scope(found: &FoundProgram) -> Option<String> {
     let path = found.real_path.replace('\\', "/");
     let (folder, file) = path.rsplit_once('/')?;
@@ -93,7 +92,7 @@ fn loader_scope(found: &FoundProgram) -> Option<String> {
     .map(str::to_owned)
 }
 
-/// Where npm may have put the executable of this platform: beside the loader's package or inside it.
+/// Where npm may have installed the executable for this platform: next to the loader's package, or inside it.
 fn native_paths(scope: &str, os: &str, arch: &str) -> Vec<String> {
     let systems: &[&str] = match os {
         "linux" => &["linux", "linuxmusl"],
@@ -110,7 +109,7 @@ fn native_paths(scope: &str, os: &str, arch: &str) -> Vec<String> {
     places.iter().flat_map(paths).collect()
 }
 
-/// GitHub's CLI can bring Copilot with it. An older extension of the same name is another program altogether.
+/// GitHub's CLI can include Copilot. An older extension of the same name is a different program.
 fn gh_copilot(host: &dyn Host) -> Option<Binary> {
     let program = host.find_program("gh").ok()?.path;
     let leading_args = vec!["copilot".to_owned()];
@@ -127,7 +126,7 @@ fn gh_copilot(host: &dyn Host) -> Option<Binary> {
 
 fn output(host: &dyn Host, binary: &Binary, flag: &str) -> Result<Output, HostError> {
     let mut args = binary.leading_args.clone();
-    // `gh` keeps this one for itself, unless it stands behind two dashes. No turn has it, nor `--remove`, the other.
+    // `gh` handles this flag itself unless it follows two dashes. It also handles `--remove`; no turn uses either.
     if flag == "--help" && !args.is_empty() {
         args.push("--".to_owned());
     }
@@ -137,7 +136,7 @@ fn output(host: &dyn Host, binary: &Binary, flag: &str) -> Result<Output, HostEr
 
 fn probe(host: &dyn Host, binary: &mut Binary) -> Result<(), Failure> {
     match output(host, binary, "--version") {
-        Ok(output) if output.timed_out => binary.note(LogLevel::Warn, "it did not tell its version in time", None),
+        Ok(output) if output.timed_out => binary.note(LogLevel::Warn, "it did not print its version in time", None),
         Ok(output) if output.code != Some(0) => {
             let stderr = String::from_utf8_lossy(&output.stderr);
             let reason = stderr.lines().find(|line| !line.trim().is_empty()).unwrap_or("it does not run").trim();
@@ -146,8 +145,8 @@ fn probe(host: &dyn Host, binary: &mut Binary) -> Result<(), Failure> {
         Ok(output) => {
             binary.version = Version::find(&String::from_utf8_lossy(&output.stdout)).map(|version| version.to_string());
         }
-        Err(HostError::TimedOut) => binary.note(LogLevel::Warn, "it did not tell its version in time", None),
-        Err(_) => binary.note(LogLevel::Warn, "its version could not be asked for", None),
+        Err(HostError::TimedOut) => binary.note(LogLevel::Warn, "it did not print its version in time", None),
+        Err(_) => binary.note(LogLevel::Warn, "its version could not be read", None),
     }
     Ok(())
 }
@@ -161,23 +160,23 @@ mod tests {
     const NEW: &str = "GitHub Copilot CLI 1.0.102.\nRun 'copilot update' to check for updates.\n";
 
     #[test]
-    fn a_program_in_the_path_is_taken_as_it_is() {
+    fn a_program_in_path_is_used() {
         let host =
             FakeHost::default().program("copilot", "/usr/bin/copilot").output("/usr/bin/copilot --version", 0, NEW);
-        let binary = resolve(&host, &environment()).expect("it is there");
+        let binary = resolve(&host, &environment()).expect("a program");
         assert_eq!((binary.program.as_str(), binary.version.as_deref()), ("/usr/bin/copilot", Some("1.0.102")));
         assert_eq!(binary.support, Support::Tested);
         assert!(binary.capabilities.contains(Capabilities::CHOOSE_SESSION_ID) && binary.leading_args.is_empty());
     }
 
     #[test]
-    fn the_program_that_the_user_named_comes_first() {
+    fn a_program_that_the_user_named_is_used() {
         let host = FakeHost::default()
             .program("copilot", "/usr/bin/copilot")
             .program("/opt/copilot", "/opt/copilot")
             .output("/opt/copilot --version", 0, "GitHub Copilot CLI 1.0.35.");
         let named = Environment { program: Some("/opt/copilot".into()), ..environment() };
-        let binary = resolve(&host, &named).expect("it is there");
+        let binary = resolve(&host, &named).expect("a program");
         assert_eq!((binary.program.as_str(), binary.version.as_deref()), ("/opt/copilot", Some("1.0.35")));
         assert!(!binary.capabilities.contains(Capabilities::CHOOSE_SESSION_ID));
         let missing = Environment { program: Some("/nowhere".into()), ..environment() };
@@ -185,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn npms_loader_is_passed_by() {
+    fn npms_loader_is_replaced() {
         let loader = "/usr/lib/node_modules/@github/copilot/npm-loader.js";
         for native in [
             "/usr/lib/node_modules/@github/copilot-linux-x64/copilot",
@@ -194,49 +193,49 @@ mod tests {
         ] {
             let mut host = FakeHost::default().program(native, native).output(&format!("{native} --version"), 0, NEW);
             host.programs.insert("copilot".into(), ("/usr/bin/copilot".into(), loader.into()));
-            assert_eq!(resolve(&host, &environment()).expect("it is there").program, native);
+            assert_eq!(resolve(&host, &environment()).expect("a program").program, native);
         }
         let mut host = FakeHost::default().output("/usr/bin/copilot --version", 0, NEW);
         host.programs.insert("copilot".into(), ("/usr/bin/copilot".into(), loader.into()));
-        let binary = resolve(&host, &environment()).expect("the loader itself");
+        let binary = resolve(&host, &environment()).expect("the loader");
         assert_eq!(binary.program, "/usr/bin/copilot");
         assert!(binary.notes.iter().any(|note| note.text.contains("loader")));
     }
 
     #[test]
-    fn npms_script_on_windows_is_passed_by_too() {
+    fn npms_script_on_windows_is_replaced_too() {
         let native = "C:/npm/node_modules/@github/copilot/node_modules/@github/copilot-win32-x64/copilot.exe";
         let mut host = FakeHost::default().program(native, native).output(&format!("{native} --version"), 0, NEW);
         host.programs.insert("copilot".into(), ("C:\\npm\\copilot.cmd".into(), "C:\\npm\\copilot.cmd".into()));
         let windows = Environment { os: "windows".into(), ..environment() };
-        assert_eq!(resolve(&host, &windows).expect("it is there").program, native);
+        assert_eq!(resolve(&host, &windows).expect("a program").program, native);
     }
 
     #[test]
-    fn a_version_between_the_measured_ones_is_asked_what_it_has() {
+    fn the_help_text_of_versions_in_between_is_read() {
         let host = FakeHost::default()
             .program("copilot", "/usr/bin/copilot")
             .output("/usr/bin/copilot --version", 0, "GitHub Copilot CLI 1.0.60.")
             .output("/usr/bin/copilot --help", 0, "  --session-id <id>");
-        let capabilities = resolve(&host, &environment()).expect("it is there").capabilities;
+        let capabilities = resolve(&host, &environment()).expect("a program").capabilities;
         assert!(capabilities.contains(Capabilities::CHOOSE_SESSION_ID));
         assert!(!capabilities.contains(Capabilities::TOKEN_USAGE));
     }
 
     #[test]
-    fn winget_and_gh_are_the_last_resorts() {
+    fn winget_and_gh_are_the_last_fallbacks() {
         let link = "C:/Users/u/AppData/Local/Microsoft/WinGet/Links/copilot.exe";
         let host = FakeHost::default().program(link, link).output(&format!("{link} --version"), 0, NEW);
         let windows = Environment { os: "windows".into(), home: Some("C:/Users/u".into()), ..environment() };
-        assert_eq!(resolve(&host, &windows).expect("it is there").program, link);
+        assert_eq!(resolve(&host, &windows).expect("a program").program, link);
 
         let gh = |prints| FakeHost::default().program("gh", "/bin/gh").output("/bin/gh copilot --version", 0, prints);
-        let binary = resolve(&gh(NEW), &environment()).expect("it is there");
+        let binary = resolve(&gh(NEW), &environment()).expect("a program");
         assert_eq!((binary.program.as_str(), binary.leading_args.as_slice()), ("/bin/gh", &["copilot".to_owned()][..]));
         assert_eq!(binary.support, Support::BestEffort);
 
         let host = gh("GitHub Copilot CLI 1.0.60.").output("/bin/gh copilot -- --help", 0, "  --session-id <id>");
-        let capabilities = resolve(&host, &environment()).expect("it is there").capabilities;
+        let capabilities = resolve(&host, &environment()).expect("a program").capabilities;
         assert!(capabilities.contains(Capabilities::CHOOSE_SESSION_ID), "the CLI's own help is read, not gh's");
 
         let failure = resolve(&gh("version 1.0.5 (2024-01-01)"), &environment()).expect_err("another program");
@@ -244,16 +243,16 @@ mod tests {
     }
 
     #[test]
-    fn a_program_that_fails_or_hangs_is_told_apart() {
+    fn a_failing_program_is_an_error_and_a_slow_one_is_not() {
         let mut host = FakeHost::default().program("copilot", "/usr/bin/copilot");
         let mut output =
             Output { code: Some(1), stdout: vec![], stderr: "\nrequires Node.js v24\n".into(), timed_out: false };
         host.outputs.insert("/usr/bin/copilot --version".into(), output.clone());
-        let failure = resolve(&host, &environment()).expect_err("it does not run");
+        let failure = resolve(&host, &environment()).expect_err("a failure");
         assert!(failure.class == ErrorClass::NotFound && failure.message.contains("Node.js v24"));
         output.timed_out = true;
         host.outputs.insert("/usr/bin/copilot --version".into(), output);
-        let binary = resolve(&host, &environment()).expect("it may be slow");
+        let binary = resolve(&host, &environment()).expect("a program");
         assert_eq!((binary.version, binary.support), (None, Support::BestEffort));
     }
 }

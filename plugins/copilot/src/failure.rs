@@ -1,11 +1,11 @@
-//! What went wrong where nothing reached stdout: prose on stderr, and the exit status.
+//! Classifies failures before anything reached stdout: by the text on stderr, and the exit status.
 //!
-//! What the model says is never looked at.
+//! Text that the model wrote is never used.
 
-use crate::complaint::{class_of_text, status_in};
+use crate::agent_error::{class_of_text, status_in};
 use wharf_adapter::{ErrorClass, Evidence, Failure, Retry};
 
-/// What stderr says where nothing reached stdout: a phrase, its class, and what helps if the class does not say it.
+/// Phrases on stderr, the class of each, and advice if the class does not give it.
 const PREFLIGHT: &[(&str, ErrorClass, &str)] = &[
     ("No prompt provided", ErrorClass::InvalidOption, ""),
     ("error: unexpected argument", ErrorClass::InvalidOption, ""),
@@ -22,7 +22,7 @@ const PREFLIGHT: &[(&str, ErrorClass, &str)] = &[
         ErrorClass::Auth,
         "log in with `copilot login` or set COPILOT_GITHUB_TOKEN",
     ),
-    ("Classic Personal Access Tokens", ErrorClass::Auth, "replace the classic token by a fine-grained one"),
+    ("Classic Personal Access Tokens", ErrorClass::Auth, "replace the classic token with a fine-grained one"),
     ("network fetch failed", ErrorClass::Network, ""),
     ("could not be validated", ErrorClass::Auth, ""),
     ("from --model flag is not available", ErrorClass::UnknownModel, ""),
@@ -34,15 +34,15 @@ const PREFLIGHT: &[(&str, ErrorClass, &str)] = &[
     ("requires Node.js", ErrorClass::NotFound, "install the Node.js version it names, or the native package"),
 ];
 
-/// What the process left behind: nothing where it says nothing.
+/// The failure, if stderr or the exit status show one.
 pub(crate) fn from_evidence(evidence: &Evidence) -> Option<Failure> {
     let stderr = evidence.stderr_tail.as_str();
     let known = PREFLIGHT.iter().find_map(|row| Some((stderr.lines().find(|line| line.contains(row.0))?, row)));
     if let Some((line, (_, class, help))) = known {
         let status = stderr.lines().find_map(|line| status_in(line.strip_prefix("Error: ")?));
-        // The reason may stand below the complaint.
-        let complaint = stderr.lines().find(|line| line.starts_with("Error: ")).unwrap_or(line);
-        let failure = Failure::new(*class, complaint.trim()).status(status);
+        // The known phrase may be on a line after the error itself.
+        let message = stderr.lines().find(|line| line.starts_with("Error: ")).unwrap_or(line);
+        let failure = Failure::new(*class, message.trim()).status(status);
         return Some(if help.is_empty() { failure } else { failure.retry(Retry::AfterUserAction((*help).to_owned())) });
     }
     match evidence.exit.code {
@@ -50,9 +50,9 @@ pub(crate) fn from_evidence(evidence: &Evidence) -> Option<Failure> {
         Some(127) => return Some(Failure::new(ErrorClass::NotFound, "the shell or loader did not find Copilot")),
         _ => {}
     }
-    let said = |line: &&str| !line.trim().is_empty() && !line.to_ascii_lowercase().starts_with("warning");
-    let complains = |line: &&str| line.to_ascii_lowercase().starts_with("error");
-    let line = stderr.lines().find(complains).or_else(|| stderr.lines().rfind(said))?.trim();
+    let is_text = |line: &&str| !line.trim().is_empty() && !line.to_ascii_lowercase().starts_with("warning");
+    let is_error = |line: &&str| line.to_ascii_lowercase().starts_with("error");
+    let line = stderr.lines().find(is_error).or_else(|| stderr.lines().rfind(is_text))?.trim();
     let class = class_of_text(line).unwrap_or(ErrorClass::Other);
     Some(Failure::new(class, line).status(status_in(line)))
 }
@@ -63,7 +63,7 @@ mod tests {
     use wharf_adapter::ExitStatus;
 
     #[test]
-    fn stderr_is_read_where_nothing_reached_stdout() {
+    fn stderr_is_classified_if_nothing_reached_stdout() {
         use ErrorClass as C;
         for (code, stderr, class) in [
             (1, "No prompt provided. Run in an interactive terminal or provide a prompt", Some(C::InvalidOption)),

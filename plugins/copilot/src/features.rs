@@ -1,8 +1,8 @@
 //! What a version of the CLI can do.
 //!
-//! Measured on 1.0.35 and 1.0.102. When a feature came in between is not known, so versions before the second are
-//! asked for their help when they are found, and what it names becomes a capability. An unknown version gets what all
-//! of them have.
+//! Measured on 1.0.35 and 1.0.102. It is not known which version in between added a feature, so the help text of those
+//! versions is read when they are found, and flags in it become capabilities. An unknown version gets only the features
+//! that all versions have.
 
 use wharf_adapter::{Binary, Capabilities, Effort, Support, Version};
 
@@ -15,24 +15,24 @@ const OLD_EFFORTS: &[Effort] = &[Effort::Low, Effort::Medium, Effort::High, Effo
 
 /// What differs between versions.
 #[derive(Debug, Clone, Copy, PartialEq)]
-#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
+#[expect(clippy::struct_excessive_bools, reason = "independent features")]
 pub(crate) struct Features {
     /// `--session-id`.
     pub(crate) session_id: bool,
-    /// `--resume` of an unknown id is an error, where it used to start a session.
+    /// `--resume` of an unknown id is an error. Older versions start a new session.
     pub(crate) strict_resume: bool,
     /// `--usage-output-file`.
     pub(crate) usage_file: bool,
     /// `--max-ai-credits`.
     pub(crate) credits_cap: bool,
-    /// MCP servers are started over ACP too.
+    /// MCP servers start over ACP too.
     pub(crate) protocol_servers: bool,
     /// The values of `--reasoning-effort`.
     pub(crate) efforts: &'static [Effort],
 }
 
 impl Features {
-    /// Those of a program: by its version, or by what its help told.
+    /// The features of a program: by its version, or by capabilities that were found in its help text.
     pub(crate) fn of(binary: &Binary) -> Features {
         let new = is_new(binary);
         Features {
@@ -45,7 +45,7 @@ impl Features {
         }
     }
 
-    /// Those of a program that has printed this help.
+    /// The features of a program with this help text.
     pub(crate) fn from_help(binary: &Binary, help: &str) -> Features {
         let known = Features::of(binary);
         let names = |flag| help.contains(flag);
@@ -56,7 +56,7 @@ impl Features {
         }
     }
 
-    /// The same, in the interface's words.
+    /// The capabilities for these features.
     pub(crate) fn capabilities(self) -> Capabilities {
         let mut all = Capabilities::STREAMING
             | Capabilities::SESSION_RESUME
@@ -79,12 +79,12 @@ impl Features {
     }
 }
 
-/// Whether the program is at least the newest that was measured.
+/// Whether the version is at least the newest measured one.
 pub(crate) fn is_new(binary: &Binary) -> bool {
     binary.version.as_deref().and_then(Version::find).is_some_and(|version| version >= NEWEST)
 }
 
-/// How far a version is known.
+/// How well a version is tested.
 pub(crate) fn support(version: Option<Version>) -> Support {
     match version {
         None => Support::BestEffort,
@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn features_go_by_version() {
+    fn features_depend_on_the_version() {
         for (version, new) in [
             (Some("1.0.35"), false),
             (Some("1.0.101"), false),
@@ -127,17 +127,17 @@ mod tests {
     }
 
     #[test]
-    fn what_the_help_names_is_used_and_lives_on_in_the_capabilities() {
+    fn flags_in_the_help_text_become_capabilities() {
         let mut between = program(Some("1.0.60"));
         assert_eq!(Features::from_help(&between, "--resume --continue"), Features::of(&between));
-        let told = Features::from_help(&between, "  --session-id <id>  …\n  --usage-output-file <file>");
-        assert!(told.session_id && told.usage_file && !told.strict_resume && !told.credits_cap);
-        between.capabilities = told.capabilities();
-        assert_eq!(Features::of(&between), told);
+        let found = Features::from_help(&between, "  --session-id <id>  …\n  --usage-output-file <file>");
+        assert!(found.session_id && found.usage_file && !found.strict_resume && !found.credits_cap);
+        between.capabilities = found.capabilities();
+        assert_eq!(Features::of(&between), found);
     }
 
     #[test]
-    fn no_version_has_what_the_cli_lacks() {
+    fn no_version_claims_what_the_cli_lacks() {
         let lacks = Capabilities::PROMPT_VIA_ARG
             | Capabilities::SYSTEM_PROMPT_FILE
             | Capabilities::COST_TRACKING

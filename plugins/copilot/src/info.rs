@@ -1,25 +1,25 @@
-//! Who the adapter is, what it needs, what can be set.
+//! The adapter's name, options and requested access.
 
 use crate::features::{NEWEST, OLDEST};
 use wharf_adapter::{AdapterInfo, OptionKind};
 
-/// How to get the CLI.
+/// How to install the CLI.
 pub(crate) const INSTALL: &str = "npm install -g @github/copilot";
 
-/// Where `WinGet` links programs, below the home.
+/// The link that `WinGet` creates, in the home folder.
 pub(crate) const WINGET: &str = "AppData/Local/Microsoft/WinGet/Links/copilot.exe";
 
-/// Where models are listed, unless `COPILOT_API_URL` says otherwise.
+/// The API that lists the models, unless `COPILOT_API_URL` is set.
 pub(crate) const API: &str = "https://api.githubcopilot.com";
 
-/// Read by the adapter, passed on to the CLI, or set for it.
+/// Read by the adapter, passed to the CLI, or set for it.
 const VARIABLES: &[&str] = &[
     // The login, in the CLI's own order.
     "COPILOT_GITHUB_TOKEN",
     "GH_TOKEN",
     "GITHUB_TOKEN",
     "GH_HOST",
-    // A provider of one's own.
+    // A custom provider.
     "COPILOT_PROVIDER_BASE_URL",
     "COPILOT_PROVIDER_API_KEY",
     "COPILOT_PROVIDER_API_KEY_COMMAND",
@@ -28,7 +28,7 @@ const VARIABLES: &[&str] = &[
     "COPILOT_PROVIDER_WIRE_API",
     "COPILOT_MODEL",
     "COPILOT_OFFLINE",
-    // Where it keeps its things, whom it calls, how long it waits.
+    // Folders, servers, timeouts.
     "HOME",
     "USERPROFILE",
     "COPILOT_HOME",
@@ -64,12 +64,12 @@ pub(crate) fn describe() -> AdapterInfo {
         .variables(VARIABLES)
         .file("~/.copilot/config.json")
         .file("~/.copilot/session-state/*/events.jsonl")
-        .choice("transport", &["auto", "jsonl", "acp"], "how the CLI is talked to; auto takes acp where it must ask")
+        .choice("transport", &["auto", "jsonl", "acp"], "how to talk to the CLI; auto uses acp if approvals are ask")
         .option(
             "max-autopilot-continues",
             OptionKind::Integer,
             Some("50"),
-            "how often autopilot may go on by itself, unless the turn caps it",
+            "how often autopilot may continue by itself, unless max-turns is set",
         )
         .option("agent", OptionKind::Text, None, "the custom agent to use")
         .option(
@@ -78,10 +78,10 @@ pub(crate) fn describe() -> AdapterInfo {
             Some("true"),
             "keep AGENTS.md, CLAUDE.md and copilot-instructions.md out of the prompt",
         )
-        .option("disable-builtin-mcps", OptionKind::Flag, Some("true"), "start none of the built-in MCP servers")
-        .option("reasoning-summaries", OptionKind::Flag, Some("false"), "ask for summaries of the reasoning")
-        .option("experimental", OptionKind::Flag, Some("false"), "turn experimental features on")
-        .option("max-ai-credits", OptionKind::Integer, None, "stop after so many AI credits (at least 30)");
+        .option("disable-builtin-mcps", OptionKind::Flag, Some("true"), "do not start the built-in MCP servers")
+        .option("reasoning-summaries", OptionKind::Flag, Some("false"), "request summaries of the reasoning")
+        .option("experimental", OptionKind::Flag, Some("false"), "enable experimental features")
+        .option("max-ai-credits", OptionKind::Integer, None, "stop after this many AI credits (at least 30)");
     info.tested_with = format!(">={OLDEST}, <={NEWEST}");
     INSTALL.clone_into(&mut info.install_hint);
     info

@@ -1,43 +1,44 @@
 //! The adapter for the GitHub Copilot CLI.
 //!
-//! It speaks to the CLI in two ways: JSON lines of one process a turn (`stream`), and the Agent Client Protocol
-//! (`acp`), which can ask. What differs between versions is in `features`; what was measured, and where the facts
-//! come from, is in docs/adapters/copilot.md.
+//! There are two transports: JSON lines with one process per turn (`lines`), and the Agent Client Protocol (`acp`), which
+//! can ask. Differences between versions are in `features`; measurements and sources are in docs/adapters/copilot.md.
 
 mod acp;
+mod agent_error;
 mod binary;
-mod clock;
 mod command;
-mod complaint;
 mod failure;
 mod features;
+mod ignored;
 mod info;
-mod kinds;
+mod lines;
 mod login;
 mod models;
 mod notices;
+mod outcome;
 mod permissions;
 mod prompt;
-mod speakers;
-mod stream;
+mod subagents;
+mod time;
 mod tools;
+mod transport;
 mod usage;
-mod verdict;
 
-use command::Transport;
 use features::Features;
+use lines::TurnSettings;
+use transport::Transport;
 use usage::Counted;
 use wharf_adapter::{
     Adapter, AdapterInfo, Binary, Effects, Environment, Event, Evidence, ExitStatus, Failure, Host, Input, Json,
     Launch, Malformed, ModelList, PromptDelivery, SessionChoice, Turn, UsageScope,
 };
 
-/// The adapter's state: one run.
+/// One run of Copilot.
 #[derive(Default)]
 pub struct Copilot {
-    /// The JSON lines.
-    stream: stream::Stream,
-    /// The protocol, where the turn is held over it.
+    /// Reads the JSON lines.
+    lines: lines::LineParser,
+    /// The Agent Client Protocol, if the turn uses it.
     acp: acp::Acp,
     /// Whether the CLI was given a usage file.
     usage_file: bool,
@@ -61,10 +62,10 @@ impl Adapter for Copilot {
             SessionChoice::Resume(id) => (None, Some(id.clone())),
             _ => (None, None),
         };
-        self.stream.wishes = stream::Wishes {
+        self.lines.settings = TurnSettings {
             chosen,
             resume,
-            goes_on: matches!(turn.session, SessionChoice::Resume(_) | SessionChoice::MostRecent),
+            continues: matches!(turn.session, SessionChoice::Resume(_) | SessionChoice::MostRecent),
             resume_is_strict: features.strict_resume,
             version: binary.version.clone(),
         };
@@ -83,10 +84,11 @@ impl Adapter for Copilot {
     }
 
     fn line(&mut self, line: Json<'_>, out: &mut Effects) -> Result<(), Malformed> {
-        // Told apart by what a line is, not by what was asked for: a recording is read the same without its turn.
-        let [protocol, kind, data, agent, stamp] = line.pick(["jsonrpc", "type", "data", "agentId", "timestamp"])?;
+        // By the line itself, not by the transport: a recording can be read without its turn.
+        let [protocol, kind, data, agent, timestamp] =
+            line.pick(["jsonrpc", "type", "data", "agentId", "timestamp"])?;
         if protocol.is_missing() {
-            self.stream.line(line, [kind, data, agent, stamp], out)
+            self.lines.line(line, [kind, data, agent, timestamp], out)
         } else {
             self.acp.line(line, out)
         }
@@ -97,26 +99,26 @@ impl Adapter for Copilot {
     }
 
     fn finish(&mut self, host: &dyn Host, _exit: ExitStatus, out: &mut Effects) {
-        self.stream.finish(out);
-        let stream = &mut self.stream;
-        let Some(since) = stream.since.clone() else { return };
+        self.lines.finish(out);
+        let lines = &mut self.lines;
+        let Some(since) = lines.since.clone() else { return };
         if self.usage_file && usage::from_file(host, out) {
-            stream.counted = Counted::All;
+            lines.counted = Counted::All;
         }
-        // Also where messages were counted: 1.0.35 counts there what was written, and only here what was sent.
-        if let (Counted::Nothing | Counted::Written, Some(session)) = (stream.counted, stream.session())
-            && let journal = (usage::Journal { session, since: &since, scope: stream.scope() })
+        // Also if messages were counted: in 1.0.35 messages have output tokens only, and the journal has the rest.
+        if let (Counted::Nothing | Counted::Output, Some(session)) = (lines.counted, lines.session())
+            && let journal = (usage::Journal { session, since: &since, scope: lines.scope() })
             && usage::from_journal(host, home(host).as_deref(), journal, out)
         {
-            stream.counted = Counted::All;
+            lines.counted = Counted::All;
         }
         if let (true, UsageScope::SessionTotal, Some(session)) =
-            (stream.wishes.goes_on, stream.scope(), stream.session())
+            (lines.settings.continues, lines.scope(), lines.session())
         {
             let journal = usage::Journal { session, since: &since, scope: UsageScope::TurnTotal };
             usage::added(host, home(host).as_deref(), journal, out);
         }
-        if stream.counted == Counted::Nothing {
+        if lines.counted == Counted::Nothing {
             out.emit(Event::UsageUnavailable("this version and provider do not report tokens".to_owned()));
         }
     }
@@ -130,7 +132,7 @@ impl Adapter for Copilot {
     }
 }
 
-/// The user's home: `finish` knows no environment.
+/// The user's home folder: `finish` does not get the environment.
 fn home(host: &dyn Host) -> Option<String> {
     host.set_variable("HOME").or_else(|| host.set_variable("USERPROFILE"))
 }

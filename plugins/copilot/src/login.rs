@@ -1,39 +1,39 @@
-//! Who pays: a provider of one's own, a token in the environment, or a stored login.
+//! Finds the login: a custom provider, a token in the environment, or a stored login.
 //!
-//! Tokens are looked at by their prefix only, and never told.
+//! Only the prefix of a token is checked, and no token is ever reported.
 
 use wharf_adapter::{Binary, Command, Host, Json, LogLevel, Login};
 
 /// The variables that may hold a token, in the CLI's order (checked on the wire).
 const TOKENS: [&str; 3] = ["COPILOT_GITHUB_TOKEN", "GH_TOKEN", "GITHUB_TOKEN"];
 
-/// What a token's prefix says about it.
+/// The kind of a token, by its prefix.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum TokenKind {
     Usable,
     Classic,
     Unknown,
 }
 
-fn kind(token: &str) -> Kind {
+fn kind(token: &str) -> TokenKind {
     if ["github_pat_", "gho_", "ghu_", "ghs_"].iter().any(|prefix| token.starts_with(prefix)) {
-        Kind::Usable
+        TokenKind::Usable
     } else if token.starts_with("ghp_") {
-        Kind::Classic
+        TokenKind::Classic
     } else {
-        Kind::Unknown
+        TokenKind::Unknown
     }
 }
 
-/// The first usable token of the environment: its variable and itself.
+/// The first usable token in the environment, with the name of its variable.
 pub(crate) fn token(host: &dyn Host) -> Option<(&'static str, String)> {
     TOKENS
         .into_iter()
         .filter_map(|name| Some((name, host.set_variable(name)?)))
-        .find(|(_, token)| kind(token) == Kind::Usable)
+        .find(|(_, token)| kind(token) == TokenKind::Usable)
 }
 
-/// The token of the GitHub CLI, if it is there and logged in.
+/// The token of the GitHub CLI, if it is installed and logged in.
 pub(crate) fn gh_token(host: &dyn Host) -> Option<String> {
     let program = host.find_program("gh").ok()?.path;
     let args = vec!["auth".to_owned(), "token".to_owned()];
@@ -42,24 +42,24 @@ pub(crate) fn gh_token(host: &dyn Host) -> Option<String> {
     (output.code == Some(0) && !token.is_empty()).then_some(token)
 }
 
-/// Whether the CLI will find a login; what is wrong with what it finds goes to the notes.
+/// Whether the CLI will find a login. Unusable tokens are reported in notes.
 pub(crate) fn check(host: &dyn Host, home: Option<&str>, binary: &mut Binary) -> Login {
     if let Some(login) = provider(host, binary) {
         return login;
     }
     for name in TOKENS {
         match host.set_variable(name).map(|token| kind(&token)) {
-            Some(Kind::Classic) => binary.note(
+            Some(TokenKind::Classic) => binary.note(
                 LogLevel::Error,
-                format!("{name} holds a classic token (ghp_), which Copilot does not accept"),
+                format!("{name} contains a classic token (ghp_), which Copilot does not accept"),
                 Some("use a fine-grained token with the permission `Copilot Requests`"),
             ),
-            Some(Kind::Unknown) => binary.note(
+            Some(TokenKind::Unknown) => binary.note(
                 LogLevel::Warn,
-                format!("{name} holds something that Copilot does not take for a token"),
-                Some("tokens begin with github_pat_, gho_, ghu_ or ghs_"),
+                format!("{name} contains something that Copilot does not accept as a token"),
+                Some("tokens start with github_pat_, gho_, ghu_ or ghs_"),
             ),
-            Some(Kind::Usable) | None => {}
+            Some(TokenKind::Usable) | None => {}
         }
     }
     if let Some((name, _)) = token(host) {
@@ -74,12 +74,12 @@ pub(crate) fn check(host: &dyn Host, home: Option<&str>, binary: &mut Binary) ->
     Login::Missing("run `copilot login`, or set COPILOT_GITHUB_TOKEN to a fine-grained token".to_owned())
 }
 
-/// A provider of one's own needs no GitHub account.
+/// A custom provider needs no GitHub account.
 fn provider(host: &dyn Host, binary: &mut Binary) -> Option<Login> {
     if host.set_variable("COPILOT_PROVIDER_BASE_URL").is_some() {
         if host.set_variable("COPILOT_MODEL").is_none() {
             let fix = "set COPILOT_MODEL, or name a model in every turn";
-            binary.note(LogLevel::Info, "a provider of one's own has no default model", Some(fix));
+            binary.note(LogLevel::Info, "a custom provider has no default model", Some(fix));
         }
         return Some(Login::Present("COPILOT_PROVIDER_BASE_URL".to_owned()));
     }
@@ -87,12 +87,12 @@ fn provider(host: &dyn Host, binary: &mut Binary) -> Option<Login> {
     offline.then(|| Login::Missing("COPILOT_OFFLINE needs COPILOT_PROVIDER_BASE_URL".to_owned()))
 }
 
-/// Where the CLI keeps its configuration and its sessions.
+/// The folder of the CLI's configuration and sessions.
 pub(crate) fn folder(host: &dyn Host, home: Option<&str>) -> Option<String> {
     host.set_variable("COPILOT_HOME").or_else(|| Some(format!("{}/.copilot", home?)))
 }
 
-/// Whether the CLI's configuration names a user. The token itself may be in a keychain.
+/// Whether the CLI's configuration contains a user. The token itself may be in a keychain.
 fn stored(host: &dyn Host, home: Option<&str>) -> bool {
     let Some(content) = folder(host, home).and_then(|folder| host.read_file(&format!("{folder}/config.json")).ok())
     else {
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn tokens_are_taken_in_the_clis_order() {
+    fn tokens_are_used_in_the_clis_order() {
         let all = [("COPILOT_GITHUB_TOKEN", "github_pat_a"), ("GH_TOKEN", "gho_b"), ("GITHUB_TOKEN", "ghs_c")];
         for first in 0..all.len() {
             let host =
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn a_classic_token_is_named_and_skipped() {
+    fn a_classic_token_is_reported_and_skipped() {
         let host =
             FakeHost::default().with_variable("COPILOT_GITHUB_TOKEN", "ghp_x").with_variable("GH_TOKEN", "ghu_y");
         assert_eq!(checked(&host), (present("GH_TOKEN"), 1));

@@ -1,48 +1,48 @@
-//! The models on offer: GitHub's catalogue, or that of a provider of one's own.
+//! The list of models: from GitHub, or from a custom provider.
 
 use crate::info::API;
 use crate::login;
 use wharf_adapter::json::Object;
 use wharf_adapter::{Host, HostError, Json, Model, ModelList, Request, Response};
 
-/// What the adapter asks, and of whom.
-struct Catalogue {
+/// The request for a list of models.
+struct ListRequest {
     url: String,
     headers: Vec<(String, String)>,
-    /// Whether the entries follow GitHub's rules.
+    /// Whether the list comes from GitHub, with its rules.
     github: bool,
 }
 
 /// The models that a turn may name.
 pub(crate) fn list(host: &dyn Host) -> ModelList {
-    let catalogue = match catalogue(host) {
-        Ok(catalogue) => catalogue,
+    let request = match list_request(host) {
+        Ok(request) => request,
         Err(other) => return other,
     };
-    let body = match fetch(host, &catalogue.url, &catalogue.headers) {
+    let body = match fetch(host, &request.url, &request.headers) {
         Ok(Response { status: 200, body, .. }) => body,
         Ok(Response { status: status @ (401 | 403), .. }) => {
-            return ModelList::NeedsAuth(format!("{} answered {status}", catalogue.url));
+            return ModelList::NeedsAuth(format!("{} answered {status}", request.url));
         }
-        Ok(response) => return ModelList::Unavailable(format!("{} answered {}", catalogue.url, response.status)),
-        Err(why) => return ModelList::Unavailable(format!("{}: {why}", catalogue.url)),
+        Ok(response) => return ModelList::Unavailable(format!("{} answered {}", request.url, response.status)),
+        Err(reason) => return ModelList::Unavailable(format!("{}: {reason}", request.url)),
     };
     let body = String::from_utf8_lossy(&body);
     let data = Json::parse(&body).get("data");
     if !data.is_array() {
-        return ModelList::Unavailable(format!("{} did not answer with a list", catalogue.url));
+        return ModelList::Unavailable(format!("{} did not answer with a list", request.url));
     }
-    if !catalogue.github {
-        return ModelList::Models(data.items().filter_map(own_model).collect());
+    if !request.github {
+        return ModelList::Models(data.items().filter_map(custom_model).collect());
     }
     let restricted = data.items().any(|model| model.at(&["billing", "restricted_to"]).items().next().is_some());
-    let plan = if restricted { plan(host, &catalogue.headers) } else { None };
+    let plan = if restricted { plan(host, &request.headers) } else { None };
     ModelList::Models(data.items().filter_map(|model| github_model(model, plan.as_deref())).collect())
 }
 
-fn catalogue(host: &dyn Host) -> Result<Catalogue, ModelList> {
+fn list_request(host: &dyn Host) -> Result<ListRequest, ModelList> {
     if let Some(base) = host.set_variable("COPILOT_PROVIDER_BASE_URL") {
-        return own_catalogue(host, base.trim_end_matches('/'));
+        return custom_list(host, base.trim_end_matches('/'));
     }
     let token = login::token(host).map(|(_, token)| token).or_else(|| login::gh_token(host)).ok_or_else(|| {
         ModelList::NeedsAuth("set COPILOT_GITHUB_TOKEN or log in with `gh auth login` to list models".to_owned())
@@ -53,24 +53,24 @@ fn catalogue(host: &dyn Host) -> Result<Catalogue, ModelList> {
         header("Copilot-Integration-Id", "copilot-developer-cli"),
         header("X-GitHub-Api-Version", "2026-08-01"),
     ];
-    Ok(Catalogue { url: format!("{}/models", base.trim_end_matches('/')), headers, github: true })
+    Ok(ListRequest { url: format!("{}/models", base.trim_end_matches('/')), headers, github: true })
 }
 
-fn own_catalogue(host: &dyn Host, base: &str) -> Result<Catalogue, ModelList> {
+fn custom_list(host: &dyn Host, base: &str) -> Result<ListRequest, ModelList> {
     let key =
         host.set_variable("COPILOT_PROVIDER_BEARER_TOKEN").or_else(|| host.set_variable("COPILOT_PROVIDER_API_KEY"));
     let (url, headers) = match host.set_variable("COPILOT_PROVIDER_TYPE").as_deref() {
         Some("azure") => {
-            return Err(ModelList::Unavailable("Azure lists deployments elsewhere than its models".to_owned()));
+            return Err(ModelList::Unavailable("Azure does not list its deployments with its models".to_owned()));
         }
-        // The CLI takes its base without the version.
+        // The CLI expects this base URL without the version.
         Some("anthropic") => {
             let key = key.map(|key| header("x-api-key", &key));
             (format!("{base}/v1/models"), [Some(header("anthropic-version", "2023-06-01")), key])
         }
         _ => (format!("{base}/models"), [None, key.map(|key| header("Authorization", &format!("Bearer {key}")))]),
     };
-    Ok(Catalogue { url, headers: headers.into_iter().flatten().collect(), github: false })
+    Ok(ListRequest { url, headers: headers.into_iter().flatten().collect(), github: false })
 }
 
 fn header(name: &str, value: &str) -> (String, String) {
@@ -79,22 +79,22 @@ fn header(name: &str, value: &str) -> (String, String) {
 
 fn fetch(host: &dyn Host, url: &str, headers: &[(String, String)]) -> Result<Response, String> {
     let (method, url, headers) = ("GET".to_owned(), url.to_owned(), headers.to_vec());
-    host.fetch(&Request { method, url, headers, body: vec![], timeout_ms: 15_000 }).map_err(|problem| match problem {
-        HostError::Denied(why) | HostError::NotFound(why) | HostError::Failed(why) => why,
+    host.fetch(&Request { method, url, headers, body: vec![], timeout_ms: 15_000 }).map_err(|error| match error {
+        HostError::Denied(reason) | HostError::NotFound(reason) | HostError::Failed(reason) => reason,
         HostError::TimedOut => "it did not answer in time".to_owned(),
         HostError::TooLarge => "the answer is too large".to_owned(),
     })
 }
 
-/// The account's plan, for models that are not for all of them. Where it cannot be told, they stay on the list.
+/// The account's plan, for models that only some plans have. If the plan is unknown, these models stay on the list.
 fn plan(host: &dyn Host, headers: &[(String, String)]) -> Option<String> {
     let response = fetch(host, "https://api.github.com/copilot_internal/user", &headers[..1]).ok()?;
     let body = String::from_utf8_lossy(&response.body).into_owned();
     Json::parse(&body).get("copilot_plan").string().filter(|_| response.status == 200)
 }
 
-/// An entry of GitHub's catalogue, if a turn can use it. The CLI itself also lists models that somebody would first have
-/// to enable by hand, and embeddings; a headless turn can use neither.
+/// An entry of GitHub's list, if a turn can use it. The CLI itself also lists models that a person must enable first,
+/// and embeddings; a headless turn can use neither.
 fn github_model(entry: Json<'_>, plan: Option<&str>) -> Option<Model> {
     let [id, name, vendor, picker, policy, billing, capabilities, default] = entry
         .pick(["id", "name", "vendor", "model_picker_enabled", "policy", "billing", "capabilities", "is_chat_default"])
@@ -125,8 +125,8 @@ fn github_model(entry: Json<'_>, plan: Option<&str>) -> Option<Model> {
     })
 }
 
-/// An entry as `OpenAI` and Anthropic have them.
-fn own_model(entry: Json<'_>) -> Option<Model> {
+/// An entry in the format of `OpenAI` and Anthropic.
+fn custom_model(entry: Json<'_>) -> Option<Model> {
     let [id, name, owner] = entry.pick(["id", "display_name", "owned_by"]).ok()?;
     let id = id.string()?;
     Some(Model {
@@ -145,7 +145,7 @@ mod tests {
     use super::*;
     use wharf_adapter::testing::FakeHost;
 
-    const CATALOGUE: &str = r#"{"object":"list","data":[
+    const LIST: &str = r#"{"object":"list","data":[
         {"id":"gpt-5.4","name":"GPT-5.4","vendor":"OpenAI","is_chat_default":true,"model_picker_enabled":true,
          "policy":{"state":"enabled"},"billing":{"is_premium":true,"multiplier":0.33},
          "capabilities":{"type":"chat","limits":{"max_context_window_tokens":200000},
@@ -172,8 +172,8 @@ mod tests {
     }
 
     #[test]
-    fn only_what_a_turn_can_use_is_listed() {
-        let host = github(200, CATALOGUE);
+    fn only_usable_models_are_listed() {
+        let host = github(200, LIST);
         let list_without_plan = list(&host);
         assert_eq!(ids(&list_without_plan), ["gpt-5.4", "no-policy", "restricted"]);
         let host = host.response(
@@ -197,17 +197,17 @@ mod tests {
     }
 
     #[test]
-    fn the_reason_is_told_when_there_is_no_list() {
+    fn without_a_list_the_reason_is_reported() {
         assert!(matches!(list(&FakeHost::default()), ModelList::NeedsAuth(_)));
         assert!(matches!(list(&github(401, "")), ModelList::NeedsAuth(_)));
-        assert!(matches!(list(&github(500, "")), ModelList::Unavailable(why) if why.contains("500")));
+        assert!(matches!(list(&github(500, "")), ModelList::Unavailable(reason) if reason.contains("500")));
         assert!(matches!(list(&github(200, "<html>")), ModelList::Unavailable(_)));
         let unreachable = FakeHost::default().with_variable("GH_TOKEN", "gho_t");
         assert!(matches!(list(&unreachable), ModelList::Unavailable(_)));
     }
 
     #[test]
-    fn a_provider_of_ones_own_has_its_own_list() {
+    fn a_custom_provider_has_its_own_list() {
         let body = r#"{"data":[{"id":"m1","owned_by":"me"},{"id":"m2","display_name":"Two"}]}"#;
         let own = FakeHost::default()
             .with_variable("COPILOT_PROVIDER_BASE_URL", "https://h/v1/")

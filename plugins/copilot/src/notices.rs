@@ -1,8 +1,8 @@
-//! Events that are nothing but news for people.
+//! Events that become a notice for the user and nothing else.
 
 use wharf_adapter::{Effects, Json, LogLevel};
 
-/// An MCP server that cannot be used.
+/// Reports an MCP server that cannot be used.
 pub(crate) fn mcp_status(data: Json<'_>, out: &mut Effects) {
     let status = data.get("status").str().unwrap_or_default();
     if !matches!(status.as_ref(), "failed" | "error" | "needs-auth") {
@@ -17,7 +17,7 @@ pub(crate) fn mcp_status(data: Json<'_>, out: &mut Effects) {
     out.notice(LogLevel::Warn, text);
 }
 
-/// Something that the policy of an enterprise forbade or capped.
+/// Reports a restriction by the policy of an enterprise.
 pub(crate) fn enforced(data: Json<'_>, out: &mut Effects) {
     if let Some(message) = data.get("message").filled().or_else(|| data.get("action").filled()) {
         out.notice(LogLevel::Warn, message);

@@ -1,35 +1,35 @@
-//! What the agent may do without asking, as flags.
+//! The flags for what the agent may do without asking.
 //!
-//! Everything is allowed at once only where there are no rules. With rules each kind of permission is allowed by name:
-//! measured, `--allow-tool` of all kinds is as much as `--allow-all-tools`, and a deny rule wins over either.
+//! `--allow-all` is used only without rules. With rules, each kind of permission is allowed by name: measured,
+//! `--allow-tool` for all kinds is the same as `--allow-all-tools`, and a deny rule takes precedence over both.
 
-use crate::command::Transport;
+use crate::transport::Transport;
 use wharf_adapter::json::unescape;
 use wharf_adapter::{Approvals, Json, Launch, ToolRules, Turn};
 
-/// The kinds of permission that Copilot knows, beside the MCP servers by their names.
+/// The kinds of permission in Copilot. MCP servers are further kinds, by name.
 const KINDS: [&str; 3] = ["shell", "write", "url"];
 
-/// Whether there is any rule.
-pub(crate) fn are_ruled(rules: &ToolRules) -> bool {
+/// Whether there are any rules.
+pub(crate) fn has_rules(rules: &ToolRules) -> bool {
     [&rules.allow, &rules.deny, &rules.only, &rules.without].iter().any(|list| !list.is_empty())
 }
 
-/// The flags of a turn's approvals and rules.
+/// Adds the flags for the turn's approvals and rules.
 pub(crate) fn flags(turn: &Turn, transport: Transport, launch: &mut Launch) {
     let rules = &turn.tools;
     let everything = turn.approvals == Approvals::AllowAll;
-    let is_ruled = are_ruled(rules);
-    // Over ACP it is a setting of the session, made there.
-    if everything && !is_ruled && transport == Transport::Lines {
+    let has_rules = has_rules(rules);
+    // Over ACP this is a setting of the session.
+    if everything && !has_rules && transport == Transport::Lines {
         launch.arg("--allow-all");
     }
-    let allowed = if everything && is_ruled && rules.allow.is_empty() {
+    let allowed = if everything && has_rules && rules.allow.is_empty() {
         KINDS.iter().map(|kind| (*kind).to_owned()).chain(servers(turn)).collect()
     } else {
         rules.allow.clone()
     };
-    // `=` because these take several values: a bare one would swallow what follows.
+    // With `=`, because these flags take several values and would consume the next arguments.
     for tool in allowed {
         launch.arg(format!("--allow-tool={tool}"));
     }
@@ -43,7 +43,7 @@ pub(crate) fn flags(turn: &Turn, transport: Transport, launch: &mut Launch) {
     }
 }
 
-/// The names of the turn's own MCP servers.
+/// The names of the turn's MCP servers.
 fn servers(turn: &Turn) -> Vec<String> {
     let config = Json::parse(turn.mcp_servers.as_deref().unwrap_or_default());
     let nested = config.get("mcpServers");
@@ -57,18 +57,18 @@ mod tests {
     use crate::Copilot;
     use wharf_adapter::testing::turn;
 
-    fn words(transport: Transport, change: impl FnOnce(&mut Turn)) -> String {
-        let mut wish = turn::<Copilot>("prompt");
-        change(&mut wish);
+    fn args(transport: Transport, change: impl FnOnce(&mut Turn)) -> String {
+        let mut turn = turn::<Copilot>("prompt");
+        change(&mut turn);
         let mut launch = Launch::lines([""; 0]);
-        flags(&wish, transport, &mut launch);
-        launch.args.iter().map(|word| word.text.as_str()).collect::<Vec<_>>().join(" ")
+        flags(&turn, transport, &mut launch);
+        launch.args.iter().map(|arg| arg.text.as_str()).collect::<Vec<_>>().join(" ")
     }
 
     const EACH: &str = "--allow-tool=shell --allow-tool=write --allow-tool=url";
 
     #[test]
-    fn rules_take_the_place_of_allowing_everything() {
+    fn rules_replace_allowing_everything() {
         type Change = fn(&mut Turn);
         let rows: [(Change, String); 9] = [
             (|_| {}, "--allow-all".into()),
@@ -103,17 +103,17 @@ mod tests {
             ),
         ];
         for (change, expected) in rows {
-            assert_eq!(words(Transport::Lines, change), expected);
+            assert_eq!(args(Transport::Lines, change), expected);
         }
     }
 
-    /// Allowing all is a setting there; the rules are flags there too.
+    /// `--allow-all` is a setting of the session there; rules are flags as with JSON lines.
     #[test]
     fn the_protocol_has_the_same_rules() {
-        assert_eq!(words(Transport::Acp, |_| {}), "");
-        let ruled = words(Transport::Acp, |turn| turn.tools.deny = vec!["shell(touch)".into()]);
-        assert_eq!(ruled, format!("{EACH} --deny-tool=shell(touch)"));
-        let asking = words(Transport::Acp, |turn| {
+        assert_eq!(args(Transport::Acp, |_| {}), "");
+        let with_rules = args(Transport::Acp, |turn| turn.tools.deny = vec!["shell(touch)".into()]);
+        assert_eq!(with_rules, format!("{EACH} --deny-tool=shell(touch)"));
+        let asking = args(Transport::Acp, |turn| {
             turn.approvals = Approvals::Ask;
             turn.tools.allow = vec!["write".into()];
         });

@@ -1,8 +1,8 @@
-//! The prompt as it is sent.
+//! The prompt that is sent to the CLI.
 
 use wharf_adapter::{ErrorClass, Failure, Retry, Turn};
 
-/// The prompt as the model shall read it.
+/// The prompt, written so that it reaches the model.
 pub(crate) fn text(turn: &Turn) -> Result<String, Failure> {
     if turn.prompt.trim().is_empty() {
         let retry = Retry::AfterUserAction("give a prompt".to_owned());
@@ -10,8 +10,8 @@ pub(crate) fn text(turn: &Turn) -> Result<String, Failure> {
     }
     Ok(match turn.system_prompt.as_deref().filter(|system| !system.is_empty()) {
         Some(system) => format!("<system>\n{system}\n</system>\n\n{}", turn.prompt),
-        // A slash in front may be taken for a command of the CLI, which then never asks the model. Blanks before it
-        // are no protection that was measured, words are.
+        // The CLI may run a prompt that starts with a slash as a command, and not ask the model. Measured: words before
+        // the slash prevent that. Spaces were not measured.
         None if turn.prompt.trim_start().starts_with('/') => format!("The request: {}", turn.prompt),
         None => turn.prompt.clone(),
     })
@@ -34,9 +34,9 @@ mod tests {
             (None, "see /etc", "see /etc"),
         ];
         for (system, prompt, expected) in cases {
-            let mut wish = turn::<Copilot>(prompt);
-            wish.system_prompt = system.map(str::to_owned);
-            assert_eq!(text(&wish), Ok(expected.to_owned()));
+            let mut turn = turn::<Copilot>(prompt);
+            turn.system_prompt = system.map(str::to_owned);
+            assert_eq!(text(&turn), Ok(expected.to_owned()));
         }
         assert!(text(&turn::<Copilot>(" \n")).is_err());
     }

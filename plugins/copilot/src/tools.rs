@@ -1,4 +1,4 @@
-//! The tool calls that are under way.
+//! The tool calls that have not ended.
 
 use wharf_adapter::{ChangeKind, Effects, Event, FileChange, Json, ToolCall, ToolStatus};
 
@@ -6,20 +6,20 @@ use wharf_adapter::{ChangeKind, Effects, Event, FileChange, Json, ToolCall, Tool
 #[derive(Debug)]
 struct Running {
     id: String,
-    /// Whether its result ends with a shell's exit code.
+    /// Whether its result ends with the exit code of a shell.
     shell: bool,
-    /// Whether its output comes in increments, so that the cumulative form says nothing new.
+    /// Whether its output comes in increments, so that the cumulative form repeats it.
     incremental: bool,
-    /// The cumulative output so far, where it comes in that form.
+    /// The cumulative output so far, if it comes in that form.
     output: String,
 }
 
-/// All tool calls under way.
+/// All tool calls that have not ended.
 #[derive(Debug, Default)]
 pub(crate) struct Tools(Vec<Running>);
 
 impl Tools {
-    /// `tool.execution_start`.
+    /// Handles `tool.execution_start`.
     pub(crate) fn start(&mut self, data: Json<'_>, parent: Option<String>, out: &mut Effects) -> Option<()> {
         let [id, name, title, input] = data.pick(["toolCallId", "toolName", "toolTitle", "arguments"]).ok()?;
         let id = id.string()?;
@@ -36,7 +36,7 @@ impl Tools {
         Some(())
     }
 
-    /// `tool.execution_complete`.
+    /// Handles `tool.execution_complete`.
     pub(crate) fn complete(&mut self, data: Json<'_>, parent: Option<String>, out: &mut Effects) -> Option<()> {
         let [id, success, result, error, shell, edits] =
             data.pick(["toolCallId", "success", "result", "error", "shellExecution", "fileEdits"]).ok()?;
@@ -67,7 +67,7 @@ impl Tools {
         Some(())
     }
 
-    /// `tool.shell_output`: an increment.
+    /// Handles `tool.shell_output`: an increment of the output.
     pub(crate) fn increment(&mut self, data: Json<'_>, parent: Option<&str>, out: &mut Effects) -> Option<()> {
         let [id, text] = data.pick(["toolCallId", "text"]).ok()?;
         let id = id.str()?;
@@ -80,8 +80,8 @@ impl Tools {
         Some(())
     }
 
-    /// `tool.execution_partial_result`: all output so far, or its end. Only what continues the last one is news that
-    /// can be told; the whole comes with the result anyway.
+    /// Handles `tool.execution_partial_result`: all output so far, or the end of it. Only a continuation of the last one
+    /// can be reported; the result has the whole output anyway.
     pub(crate) fn cumulative(&mut self, data: Json<'_>, parent: Option<&str>, out: &mut Effects) -> Option<()> {
         let [id, output] = data.pick(["toolCallId", "partialOutput"]).ok()?;
         let id = id.str()?;
@@ -90,14 +90,14 @@ impl Tools {
             return Some(());
         }
         let output = output.str()?;
-        if let Some(news) = output.strip_prefix(running.output.as_str()).filter(|news| !news.is_empty()) {
-            out.tool_output(&id, parent, wharf_adapter::Text::Inline(news.to_owned()));
+        if let Some(added) = output.strip_prefix(running.output.as_str()).filter(|added| !added.is_empty()) {
+            out.tool_output(&id, parent, wharf_adapter::Text::Inline(added.to_owned()));
         }
         running.output = output.into_owned();
         Some(())
     }
 
-    /// The turn was aborted: what was under way will not be completed.
+    /// The turn was aborted: open calls will not be completed.
     pub(crate) fn abort(&mut self, out: &mut Effects) {
         for running in self.0.drain(..) {
             out.tool(ToolCall::new(&running.id, ToolStatus::Cancelled));
@@ -117,7 +117,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_exit_code_stands_at_the_end_of_a_shells_output() {
+    fn the_exit_code_is_at_the_end_of_a_shells_output() {
         for (content, code) in [
             ("out\\n<exited with exit code 3>", Some(3)),
             ("hi\\n<shellId: 0 completed with exit code 0>", Some(0)),

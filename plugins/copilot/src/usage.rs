@@ -1,14 +1,14 @@
-//! Token counts, from wherever this version of the CLI has them.
+//! Token counts, from the places where this version of the CLI reports them.
 //!
-//! Newer versions count per model in one shape, which stands in `session.usage_checkpoint` events, in the usage file
-//! and at the end of the session's journal. All three describe the same, so they share a source: the last one that is
-//! read replaces the others. Measured: 1.0.102 counts over all of a session, in whichever process; 1.0.35 anew in each.
+//! Newer versions count per model in one format, which is in `session.usage_checkpoint` events, in the usage file and at
+//! the end of the session's journal. All three have the same figures, so they share a source: the last one that is read
+//! replaces the others. Measured: 1.0.102 counts over all processes of a session; 1.0.35 starts at zero in each.
 
 use crate::login;
 use wharf_adapter::json::unescape;
 use wharf_adapter::{Effects, Host, Json, LogLevel, Usage, UsageScope};
 
-/// The name of the launch file that the CLI writes its accounting to.
+/// The launch file that the CLI writes its figures to.
 pub(crate) const FILE: &str = "usage.json";
 
 /// The CLI's input figure is the whole prompt, with cache reads and cache writes, from every provider. A provider that
@@ -19,19 +19,19 @@ pub(crate) const INPUT_INCLUDES_CACHED: bool = true;
 /// Which tokens of a run were counted.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Counted {
-    /// None.
+    /// No tokens.
     #[default]
     Nothing,
-    /// Those that the model wrote.
-    Written,
-    /// Those that were sent to it too.
+    /// Output tokens only.
+    Output,
+    /// Input and output tokens.
     All,
 }
 
-/// The source of everything that has the shape of `modelMetrics`.
+/// The source of all figures in the format of `modelMetrics`.
 const ACCOUNTING: &str = "accounting";
 
-/// Tokens of one assistant message, in versions that count them there.
+/// Reports the output tokens of one message, in versions that have them there. Returns whether it had any.
 pub(crate) fn message(output: Json<'_>, model: Option<&str>, out: &mut Effects) -> bool {
     let Some(output) = output.u64() else { return false };
     let model = model.map(str::to_owned);
@@ -39,7 +39,7 @@ pub(crate) fn message(output: Json<'_>, model: Option<&str>, out: &mut Effects) 
     true
 }
 
-/// What the `result` line counts: requests and time, no tokens.
+/// Reports the figures of the `result` line: requests and time, no tokens.
 pub(crate) fn result(usage: Json<'_>, scope: UsageScope, out: &mut Effects) {
     let units: Vec<_> = usage.get("premiumRequests").f64().map(premium).into_iter().collect();
     let api_millis = usage.get("totalApiDurationMs").f64().and_then(whole);
@@ -48,7 +48,7 @@ pub(crate) fn result(usage: Json<'_>, scope: UsageScope, out: &mut Effects) {
     }
 }
 
-/// The premium requests of a run that ended before its `result` line.
+/// Reports the premium requests of a run without a `result` line.
 pub(crate) fn premium_requests(count: f64, scope: UsageScope, out: &mut Effects) {
     out.usage(Usage { units: vec![premium(count)], ..Usage::new(scope, "result", INPUT_INCLUDES_CACHED) });
 }
@@ -57,13 +57,13 @@ fn premium(count: f64) -> (String, f64) {
     ("premium-requests".to_owned(), count)
 }
 
-/// Milliseconds may have a fraction.
+/// Rounds milliseconds, which may have a fraction.
 fn whole(millis: f64) -> Option<u64> {
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "checked by the guard")]
     (0.0..9.0e15).contains(&millis).then_some(millis.round() as u64)
 }
 
-/// An accounting: tokens by model, and the credits where they are known. Says whether it had any.
+/// Reports tokens by model, and credits if they are known. Returns whether there were any tokens.
 pub(crate) fn accounting(account: Json<'_>, scope: UsageScope, out: &mut Effects) -> bool {
     let mut any = false;
     for (model, metrics) in account.get("modelMetrics").fields() {
@@ -84,7 +84,7 @@ pub(crate) fn accounting(account: Json<'_>, scope: UsageScope, out: &mut Effects
         });
         any = true;
     }
-    // "unavailable" comes with a zero that means nothing.
+    // With "unavailable" the figure is a meaningless zero.
     let credits = account.get("totalNanoAiu").f64().filter(|_| !account.get("aiCreditsStatus").is("unavailable"));
     if let Some(nano) = credits.filter(|nano| *nano > 0.0) {
         let units = vec![("ai-credits".to_owned(), nano / 1e9)];
@@ -93,13 +93,13 @@ pub(crate) fn accounting(account: Json<'_>, scope: UsageScope, out: &mut Effects
     any
 }
 
-/// The usage file, as the CLI left it.
+/// Reports the figures of the usage file. Returns whether it had any.
 pub(crate) fn from_file(host: &dyn Host, out: &mut Effects) -> bool {
     let Ok(content) = host.read_launch_file(FILE) else { return false };
     accounting(Json::parse(&String::from_utf8_lossy(&content)), UsageScope::SessionTotal, out)
 }
 
-/// A session's journal: whose it is, since when it is this run's, and what its figures count.
+/// A session's journal: the session, the start of this run, and the scope of the figures.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Journal<'a> {
     pub(crate) session: &'a str,
@@ -107,26 +107,27 @@ pub(crate) struct Journal<'a> {
     pub(crate) scope: UsageScope,
 }
 
-/// The last accounting of a journal, unless it is older than this run.
+/// Reports the last figures of a journal, unless they are older than this run. Returns whether it had any.
 pub(crate) fn from_journal(host: &dyn Host, home: Option<&str>, journal: Journal<'_>, out: &mut Effects) -> bool {
     let Some(content) = read(host, home, journal.session) else { return false };
-    let shutdown = sums(&content).next_back();
-    shutdown.is_some_and(|(stamp, data)| stamp >= journal.since && accounting(data, journal.scope, out))
+    let shutdown = totals(&content).next_back();
+    shutdown.is_some_and(|(timestamp, data)| timestamp >= journal.since && accounting(data, journal.scope, out))
 }
 
-/// What this run added to a session that goes on, where its journal has the sums of before and of now. Then nobody has
-/// to know the session's past.
+/// Reports what this run added to a session that it continued, if the journal has the totals of before and of now. So
+/// the host need not know the session's past.
 pub(crate) fn added(host: &dyn Host, home: Option<&str>, journal: Journal<'_>, out: &mut Effects) {
     let Some(content) = read(host, home, journal.session) else { return };
-    let now = sums(&content).next_back().filter(|(stamp, _)| *stamp >= journal.since);
-    let before = sums(&content).rfind(|(stamp, _)| *stamp < journal.since);
+    let now = totals(&content).next_back().filter(|(timestamp, _)| *timestamp >= journal.since);
+    let before = totals(&content).rfind(|(timestamp, _)| *timestamp < journal.since);
     let (Some((_, now)), Some((_, before))) = (now, before) else { return };
-    let grown = |now: Json<'_>, before: Json<'_>| now.u64().map(|now| now.saturating_sub(before.u64().unwrap_or(0)));
+    let difference =
+        |now: Json<'_>, before: Json<'_>| now.u64().map(|now| now.saturating_sub(before.u64().unwrap_or(0)));
     for (model, metrics) in now.get("modelMetrics").fields() {
         let earlier = before.get("modelMetrics").fields().find(|(name, _)| *name == model);
         let figure = |key: &str| {
             let earlier = earlier.map_or(Json::parse(""), |(_, metrics)| metrics.at(&["usage", key]));
-            grown(metrics.at(&["usage", key]), earlier)
+            difference(metrics.at(&["usage", key]), earlier)
         };
         out.usage(Usage {
             model: Some(unescape(model).into_owned()),
@@ -146,19 +147,19 @@ pub(crate) fn added(host: &dyn Host, home: Option<&str>, journal: Journal<'_>, o
 
 fn read(host: &dyn Host, home: Option<&str>, session: &str) -> Option<String> {
     let folder = login::folder(host, home)?;
-    // The id came from the agent: it must not lead out of the folder.
+    // The id came from the agent: it must not point outside of the folder.
     if session.contains(['/', '\\']) || session.contains("..") {
         return None;
     }
     let Ok(content) = host.read_file(&format!("{folder}/session-state/{session}/events.jsonl")) else {
-        host.log(LogLevel::Debug, "the session's journal cannot be read, so its token counts are not known");
+        host.log(LogLevel::Debug, "the session's journal cannot be read, so its token counts are unknown");
         return None;
     };
     Some(String::from_utf8_lossy(&content).into_owned())
 }
 
-/// The sums that each process of a session left in its journal, with their stamps.
-fn sums(content: &str) -> impl DoubleEndedIterator<Item = (&str, Json<'_>)> {
+/// The totals that each process of a session wrote to its journal, with their timestamps.
+fn totals(content: &str) -> impl DoubleEndedIterator<Item = (&str, Json<'_>)> {
     let ends = content.lines().map(Json::parse).filter(|line| line.get("type").is("session.shutdown"));
     ends.filter_map(|line| Some((line.get("timestamp").name()?, line.get("data"))))
 }

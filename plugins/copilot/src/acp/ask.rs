@@ -1,10 +1,11 @@
-//! Permission requests, and what answers them.
+//! Permission requests and the answers to them.
 
 use super::tool;
 use wharf_adapter::json::Object;
 use wharf_adapter::{Ask, AskKind, Choice, ChoiceKind, Json, Malformed};
 
-/// A request as an ask, under the request's own id. The name of the tool is known where its call was told before.
+/// Turns a request into an ask with the id of the request. `name_of` gives the name of the tool if its call was reported
+/// before.
 pub(super) fn permission<'a>(
     id: &str,
     params: Json<'_>,
@@ -41,13 +42,13 @@ fn choice_kind(kind: Option<&str>) -> ChoiceKind {
     }
 }
 
-/// The choice that rejects, if there is one.
+/// The id of a choice that rejects, if there is one.
 pub(super) fn rejection(ask: &Ask) -> Option<&str> {
     let rejects = |choice: &&Choice| matches!(choice.kind, ChoiceKind::RejectOnce | ChoiceKind::RejectAlways);
     ask.choices.iter().find(rejects).map(|choice| choice.id.as_str())
 }
 
-/// The response: what was chosen, or that nothing was, which the agent takes for a no.
+/// The response with the choice. Without a choice the agent treats it as a no.
 pub(super) fn answer(id: &str, choice: Option<&str>) -> String {
     let outcome = match choice {
         Some(choice) => Object::new().str("outcome", "selected").str("optionId", choice),

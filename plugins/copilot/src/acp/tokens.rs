@@ -1,10 +1,10 @@
-//! Tokens. The agent tells what all turns of its process have used: a turn has used what that grew by. A session that is
-//! loaded by another process begins at zero there.
+//! Token counts. The agent reports the total over all turns of its process; a turn used the difference to the previous
+//! total. In a new process a loaded session starts at zero.
 
 use crate::usage::INPUT_INCLUDES_CACHED;
 use wharf_adapter::{Json, Usage, UsageScope};
 
-/// What the agent told last.
+/// The totals that the agent reports.
 #[derive(Debug, Default, Clone, Copy, PartialEq)]
 pub(super) struct Tokens {
     input: Option<u64>,
@@ -15,7 +15,7 @@ pub(super) struct Tokens {
 }
 
 impl Tokens {
-    /// The `usage` of an answer to a prompt.
+    /// Reads the `usage` of the answer to a prompt.
     pub(super) fn read(usage: Json<'_>) -> Tokens {
         let figure = |key: &str| usage.get(key).u64();
         Tokens {
@@ -27,15 +27,15 @@ impl Tokens {
         }
     }
 
-    /// What came since.
+    /// The difference to an earlier total.
     pub(super) fn since(self, before: Tokens) -> Tokens {
-        let grown = |now: Option<u64>, before: Option<u64>| now.map(|now| now.saturating_sub(before.unwrap_or(0)));
+        let difference = |now: Option<u64>, before: Option<u64>| now.map(|now| now.saturating_sub(before.unwrap_or(0)));
         Tokens {
-            input: grown(self.input, before.input),
-            output: grown(self.output, before.output),
-            cache_read: grown(self.cache_read, before.cache_read),
-            cache_write: grown(self.cache_write, before.cache_write),
-            reasoning: grown(self.reasoning, before.reasoning),
+            input: difference(self.input, before.input),
+            output: difference(self.output, before.output),
+            cache_read: difference(self.cache_read, before.cache_read),
+            cache_write: difference(self.cache_write, before.cache_write),
+            reasoning: difference(self.reasoning, before.reasoning),
         }
     }
 
@@ -44,8 +44,8 @@ impl Tokens {
         self.output.is_some_and(|output| output > 0)
     }
 
-    /// As figures of a turn.
-    pub(super) fn of_turn(self, model: Option<String>) -> Usage {
+    /// As the usage of a turn.
+    pub(super) fn into_usage(self, model: Option<String>) -> Usage {
         Usage {
             model,
             input: self.input,

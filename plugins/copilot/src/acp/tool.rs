@@ -1,14 +1,14 @@
-//! Which tool a call is of.
+//! Finds the name of a tool.
 //!
-//! The protocol has kinds and titles, no names. Copilot's own tools are known by their input, or by how it titles them;
-//! any other title is the tool's name. So a tool is called the same over both transports, and a rule holds on both.
+//! The protocol has kinds and titles, but no names. Copilot's own tools are recognized by their input or by their title;
+//! any other title is the name of the tool. So a tool has the same name over both transports, and a rule works on both.
 
 use wharf_adapter::Json;
 
-/// Keys of an input that only one tool has.
+/// Keys of the input that only one tool has.
 const INPUTS: &[(&str, &str)] = &[("agent_type", "task"), ("file_text", "create"), ("old_str", "edit")];
 
-/// How Copilot begins the titles of tools whose inputs do not tell them apart.
+/// The beginnings of the titles of tools that cannot be recognized by their input.
 const TITLES: &[(&str, &str)] = &[
     ("Viewing ", "view"),
     ("Searching for ", "grep"),
@@ -20,17 +20,17 @@ const TITLES: &[(&str, &str)] = &[
     ("Web search", "web_search"),
     ("Fetching URL", "web_fetch"),
     ("Task completion", "task_complete"),
-    // Of permissions.
+    // In permission requests.
     ("Create file", "create"),
     ("Edit file", "edit"),
 ];
 
-/// The name, or the kind where nothing tells it.
+/// The name of the tool, or its kind if the name is unknown.
 pub(super) fn name(kind: Option<&str>, title: &str, input: Json<'_>) -> Option<String> {
     let has = |key: &str| !input.get(key).is_missing();
     let known = INPUTS.iter().find(|(key, _)| has(key)).map(|(_, name)| *name);
     let shell = || (kind == Some("execute") && has("command")).then_some("bash");
-    // Titled by what it is for, as commands and sub-agents are.
+    // Its title is its description, as with commands and sub-agents.
     let sql = || (has("query") && input.get("description").is(title)).then_some("sql");
     let titled = || TITLES.iter().find(|(begin, _)| title.starts_with(begin)).map(|(_, name)| *name);
     let named = || Some(title).filter(|title| is_name(title));
@@ -45,9 +45,9 @@ fn is_name(title: &str) -> bool {
 mod tests {
     use super::*;
 
-    /// As 1.0.102 and 1.0.35 wrote them, but for the last two.
+    /// All but the last two were captured from 1.0.102 and 1.0.35.
     #[test]
-    fn a_tool_is_known_by_its_input_or_its_title() {
+    fn a_tool_is_recognized_by_its_input_or_its_title() {
         for (kind, title, input, expected) in [
             ("execute", "Touch", r#"{"command":"touch x","description":"Touch"}"#, "bash"),
             ("execute", "Touch a file", r#"{"command":"touch x","commands":["touch x"]}"#, "bash"),

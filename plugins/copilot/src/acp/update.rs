@@ -1,90 +1,90 @@
-//! What a session tells while it works.
+//! Reads the updates of a session during a turn.
 //!
-//! Chunks of text have no ids: those between two tool calls are one message. Nor do they say whose they are: while a
-//! sub-agent's call is under way the agent itself waits, so they are the sub-agent's. The CLI puts its own remarks among
-//! them, as chunks that begin with `Info: ` or `Error: `; a failed turn otherwise looks like a successful one. Such a
-//! chunk is held back until what follows tells whose it was, so that a model may begin a sentence in that way.
+//! Chunks of text have no ids: all chunks between two tool calls are one message. They do not name their agent either:
+//! while a sub-agent's call is open the agent itself waits, so they belong to the sub-agent. The CLI mixes its own remarks
+//! with them, as chunks that start with `Info: ` or `Error: `; a failed turn otherwise looks like a successful one. Such a
+//! chunk is held back until the next update shows whether it was the model's, since a model may write the same words.
 
 use super::tool;
-use crate::complaint::Complaint;
-use crate::speakers::Speakers;
+use crate::agent_error::AgentError;
+use crate::subagents::Subagents;
 use crate::tools::trailing_exit_code;
 use wharf_adapter::{
     ChangeKind, ContextUsage, Effects, Event, FileChange, Json, LogLevel, Malformed, Text, ToolCall, ToolStatus,
 };
 
-/// Remarks that are the CLI's own: the user said no, tools were left out, and, by how it ends, a call is made again.
-const RETRIES: &str = "etrying...";
+/// Remarks of the CLI: a retry (by its end), a denied permission, disabled tools.
+const RETRYING: &str = "etrying...";
 const CANCELLED: &str = "Info: Operation cancelled by user";
 const DISABLED: &str = "Info: Disabled tools: ";
-/// An error that is told though the model was paid for writing.
-const UNANSWERED: &str = "Error: No response was returned";
+/// An error that the CLI reports even if there are output tokens.
+const NO_RESPONSE: &str = "Error: No response was returned";
 
-/// Text that is being written.
+/// The kind of a text.
 #[derive(Debug, PartialEq, Clone, Copy)]
-enum Kind {
+enum TextKind {
     Message,
     Thought,
 }
 
-/// A chunk that may be the CLI's own.
+/// A chunk that may be a remark of the CLI.
 #[derive(Debug)]
 enum Held {
-    /// Its error, if nothing follows.
+    /// An error of the CLI if nothing follows.
     Error(String),
-    /// Its remark, unless the text goes on.
+    /// A remark of the CLI unless the text continues.
     Remark(String),
 }
 
-/// A tool call that is under way.
+/// A tool call that has not ended.
 #[derive(Debug)]
 struct Call {
     id: String,
     name: Option<String>,
 }
 
-/// What is remembered between two updates.
+/// The state between two updates.
 #[derive(Debug, Default)]
 pub(super) struct Updates {
-    /// How many texts there were; the last one is under way where `open` says so.
+    /// How many texts have started. The last one is still open if `open` is set.
     count: u32,
-    open: Option<Kind>,
+    open: Option<TextKind>,
     text: String,
-    /// The sub-agent's call that the text belongs to.
+    /// The tool call of the sub-agent that the text belongs to.
     parent: Option<String>,
     held: Option<Held>,
-    /// Whether the turn had anything but that chunk.
-    busy: bool,
+    /// Whether the turn had anything besides the held chunk.
+    has_other_output: bool,
     rejected: bool,
-    /// Files that running edits will change.
+    /// The files that open edits will change.
     edits: Vec<(String, FileChange)>,
     calls: Vec<Call>,
-    speakers: Speakers,
+    subagents: Subagents,
 }
 
 impl Updates {
-    /// Another prompt is sent.
-    pub(super) fn begin_turn(&mut self) {
-        self.busy = false;
+    /// A prompt was sent.
+    pub(super) fn start_turn(&mut self) {
+        self.has_other_output = false;
         self.rejected = false;
     }
 
-    /// Whether the turn was ended by a permission that was refused.
+    /// Whether a rejected permission ended the turn.
     pub(super) fn was_rejected(&self) -> bool {
         self.rejected
     }
 
-    /// The name of the tool that a call under way is of.
+    /// The tool name of an open call.
     pub(super) fn name_of(&self, call: &str) -> Option<&str> {
         self.calls.iter().find(|open| open.id == call)?.name.as_deref()
     }
 
-    /// One update.
+    /// Handles one update.
     pub(super) fn update(&mut self, update: Json<'_>, out: &mut Effects) -> Result<(), Malformed> {
         let kind = update.get("sessionUpdate").name().ok_or(Malformed)?;
         match kind {
-            "agent_message_chunk" => self.chunk(Kind::Message, update.at(&["content", "text"]), out),
-            "agent_thought_chunk" => self.chunk(Kind::Thought, update.at(&["content", "text"]), out),
+            "agent_message_chunk" => self.chunk(TextKind::Message, update.at(&["content", "text"]), out),
+            "agent_thought_chunk" => self.chunk(TextKind::Thought, update.at(&["content", "text"]), out),
             "tool_call" | "tool_call_update" => self.tool(update, out).ok_or(Malformed)?,
             "usage_update" => {
                 self.release(false, out);
@@ -108,11 +108,11 @@ impl Updates {
         Ok(())
     }
 
-    fn chunk(&mut self, kind: Kind, text: Json<'_>, out: &mut Effects) {
+    fn chunk(&mut self, kind: TextKind, text: Json<'_>, out: &mut Effects) {
         let Some(text) = text.filled() else { return };
-        let message = kind == Kind::Message;
+        let message = kind == TextKind::Message;
         let remark = message && text.starts_with("Info: ");
-        if remark && self.is_known(&text, out) {
+        if remark && self.report_known_remark(&text, out) {
             return;
         }
         let error = message && text.starts_with("Error: ");
@@ -126,22 +126,22 @@ impl Updates {
         }
     }
 
-    /// Whether it is a remark that no model makes, which is then told.
-    fn is_known(&mut self, remark: &str, out: &mut Effects) -> bool {
-        // That a file was made is told with the end of the call that makes it.
-        let made = |path: &str| self.edits.iter().any(|(_, change)| change.path == path);
-        if remark.ends_with(RETRIES) {
-            self.void(remark, out);
+    /// Reports a remark that no model writes. Returns whether it was one.
+    fn report_known_remark(&mut self, remark: &str, out: &mut Effects) -> bool {
+        // A created file is reported when its tool call ends.
+        let is_edited = |path: &str| self.edits.iter().any(|(_, change)| change.path == path);
+        if remark.ends_with(RETRYING) {
+            self.discard_text(remark, out);
         } else if remark == CANCELLED || remark.starts_with(DISABLED) {
             out.notice(LogLevel::Info, plain(remark));
-        } else if !remark.strip_prefix("Info: ").is_some_and(made) {
+        } else if !remark.strip_prefix("Info: ").is_some_and(is_edited) {
             return false;
         }
         true
     }
 
-    fn write(&mut self, kind: Kind, text: &str, out: &mut Effects) {
-        self.busy = true;
+    fn write(&mut self, kind: TextKind, text: &str, out: &mut Effects) {
+        self.has_other_output = true;
         if self.open != Some(kind) {
             self.close(out);
             self.count += 1;
@@ -151,12 +151,12 @@ impl Updates {
         self.text.push_str(text);
         let (id, text) = (self.id(), Text::Inline(text.to_owned()));
         match kind {
-            Kind::Message => out.text_delta(&id, self.parent.as_deref(), text),
-            Kind::Thought => out.thinking_delta(&id, self.parent.as_deref(), text),
+            TextKind::Message => out.text_delta(&id, self.parent.as_deref(), text),
+            TextKind::Thought => out.thinking_delta(&id, self.parent.as_deref(), text),
         }
     }
 
-    /// The calls of sub-agents that are under way.
+    /// The open calls of sub-agents.
     fn tasks(&self) -> Vec<&str> {
         let tasks = self.calls.iter().filter(|call| call.name.as_deref() == Some("task"));
         tasks.map(|call| call.id.as_str()).collect()
@@ -166,46 +166,46 @@ impl Updates {
         format!("text-{}", self.count)
     }
 
-    /// The model call failed and is made again.
-    fn void(&mut self, remark: &str, out: &mut Effects) {
+    /// A model call failed and is retried: its text is discarded.
+    fn discard_text(&mut self, remark: &str, out: &mut Effects) {
         self.held = None;
         if self.open.take().is_some() {
             self.text.clear();
             out.emit(Event::Discard(self.id()));
         }
         let message = plain(remark).to_owned();
-        out.emit(Event::Retrying(Complaint { message, ..Complaint::default() }.failure()));
+        out.emit(Event::Retrying(AgentError { message, ..AgentError::default() }.failure()));
     }
 
-    /// Something follows the chunk that was held: an error then was the model's, a remark only where its text goes on.
-    fn release(&mut self, goes_on: bool, out: &mut Effects) {
+    /// An update follows the held chunk: an error was then written by the model; a remark only if its text continues.
+    fn release(&mut self, continues: bool, out: &mut Effects) {
         match self.held.take() {
-            Some(Held::Remark(remark)) if !goes_on => out.notice(LogLevel::Info, plain(&remark)),
-            Some(Held::Error(text) | Held::Remark(text)) => self.write(Kind::Message, &text, out),
+            Some(Held::Remark(remark)) if !continues => out.notice(LogLevel::Info, plain(&remark)),
+            Some(Held::Error(text) | Held::Remark(text)) => self.write(TextKind::Message, &text, out),
             None => {}
         }
     }
 
-    /// The text under way is whole.
+    /// The open text is complete.
     pub(super) fn close(&mut self, out: &mut Effects) {
         let Some(kind) = self.open.take() else { return };
         let (id, text) = (self.id(), Text::Inline(std::mem::take(&mut self.text)));
         match kind {
-            Kind::Message => out.message(&id, self.parent.as_deref(), text),
-            Kind::Thought => out.thinking(&id, self.parent.as_deref(), text),
+            TextKind::Message => out.message(&id, self.parent.as_deref(), text),
+            TextKind::Thought => out.thinking(&id, self.parent.as_deref(), text),
         }
     }
 
-    /// The prompt was answered. Gives the error that the CLI passed off as text. Where the model wrote something and
-    /// there is nothing else that it could have written, the text was its own.
+    /// The prompt was answered. Returns the error that the CLI wrote as text. If the model wrote something, and there is
+    /// no other output, the text was the model's.
     pub(super) fn end_turn(&mut self, model_wrote: bool, out: &mut Effects) -> Option<String> {
-        let own = |text: &str| !model_wrote || self.busy || text.starts_with(UNANSWERED);
+        let is_error = |text: &str| !model_wrote || self.has_other_output || text.starts_with(NO_RESPONSE);
         let error = match &self.held {
-            Some(Held::Error(text)) if own(text) => Some(text.trim_start_matches("Error: ").to_owned()),
+            Some(Held::Error(text)) if is_error(text) => Some(text.trim_start_matches("Error: ").to_owned()),
             _ => None,
         };
         if error.is_none() {
-            self.release(model_wrote && !self.busy, out);
+            self.release(model_wrote && !self.has_other_output, out);
         }
         self.held = None;
         self.close(out);
@@ -215,14 +215,14 @@ impl Updates {
         error
     }
 
-    /// The call whose sub-agent this is. Where several are under way the protocol does not say whose it is.
+    /// The call that started this sub-agent. If several calls are open, the protocol does not say which.
     fn parent_of(&mut self, agent: Option<&str>) -> Option<String> {
         let agent = agent?;
         if let [task] = self.tasks()[..] {
             let task = task.to_owned();
-            self.speakers.learn(agent, &task);
+            self.subagents.register(agent, &task);
         }
-        self.speakers.parent(Some(agent), Json::parse(""))
+        self.subagents.parent(Some(agent), Json::parse(""))
     }
 
     fn tool(&mut self, update: Json<'_>, out: &mut Effects) -> Option<()> {
@@ -230,18 +230,18 @@ impl Updates {
             update.pick(["toolCallId", "kind", "title", "status", "rawInput", "rawOutput", "content", "_meta"]).ok()?;
         self.release(false, out);
         self.close(out);
-        self.busy = true;
+        self.has_other_output = true;
         let id = id.string()?;
         let parent = self.parent_of(meta.at(&["github.com/copilot", "agentId"]).filled().as_deref());
-        // What a call is first said to be it stays: later updates leave out what the name is known by.
+        // The first name is kept: later updates omit what the name is recognized by.
         let known = self.name_of(&id).map(str::to_owned);
         let name = known.or_else(|| tool::name(kind.name(), &title.str().unwrap_or_default(), input));
-        let refused = matches!(output.get("code").name(), Some("rejected" | "denied"));
+        let denied = matches!(output.get("code").name(), Some("rejected" | "denied"));
         self.rejected |= output.get("code").is("rejected");
         let status = match status.name() {
             Some("pending") => ToolStatus::Pending,
             Some("completed") => ToolStatus::Succeeded,
-            Some("failed") if refused => ToolStatus::Denied,
+            Some("failed") if denied => ToolStatus::Denied,
             Some("failed") => ToolStatus::Failed,
             _ => ToolStatus::Running,
         };
@@ -261,7 +261,7 @@ impl Updates {
             exit_code: exit_code(output),
             ..ToolCall::new(&id, status)
         });
-        // The end of a call tells its diffs once more.
+        // The end of a call repeats its diffs.
         for change in content.items().filter_map(change) {
             if !self.edits.iter().any(|(tool, known)| *tool == id && known.path == change.path) {
                 self.edits.push((id.clone(), change));
@@ -279,7 +279,7 @@ impl Updates {
     }
 }
 
-/// A remark without its mark.
+/// A remark without its prefix.
 fn plain(remark: &str) -> &str {
     remark.strip_prefix("Info: ").unwrap_or(remark)
 }
@@ -292,6 +292,6 @@ fn change(item: Json<'_>) -> Option<FileChange> {
 }
 
 fn exit_code(output: Json<'_>) -> Option<i32> {
-    let said = output.get("contents").items().find(|item| item.get("type").is("shell_exit"));
-    said.map_or_else(|| output.get("content").name().and_then(trailing_exit_code), |exit| exit.get("exitCode").i32())
+    let exit = output.get("contents").items().find(|item| item.get("type").is("shell_exit"));
+    exit.map_or_else(|| output.get("content").name().and_then(trailing_exit_code), |exit| exit.get("exitCode").i32())
 }

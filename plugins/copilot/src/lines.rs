@@ -1,91 +1,91 @@
-//! The JSON lines of a headless run: `copilot --output-format json`.
+//! Reads the JSON lines of a headless run: `copilot --output-format json`.
 //!
-//! One process is one turn. Events with an `agentId` are a sub-agent's: its text is told with a parent and is never
-//! the answer. Only the `result` line ends the turn; `assistant.idle` does not.
+//! One process is one turn. Events with an `agentId` come from a sub-agent: its text has a parent and is never the answer.
+//! Only the `result` line ends the turn; `assistant.idle` does not.
 
-use crate::clock;
-use crate::complaint::Complaint;
-use crate::kinds;
+use crate::agent_error::AgentError;
+use crate::ignored::is_ignored;
 use crate::notices;
-use crate::speakers::Speakers;
+use crate::outcome::{OutcomeFacts, blocked_reason};
+use crate::subagents::Subagents;
+use crate::time;
 use crate::tools::Tools;
 use crate::usage::{self, Counted};
-use crate::verdict::{self, Verdict};
 use std::borrow::Cow;
 use wharf_adapter::{
     ChangeKind, ContextUsage, Effects, ErrorClass, Event, FileChange, Json, LogLevel, Malformed, Outcome, RateLimit,
     SessionInfo, Text, UsageScope,
 };
 
-/// What a turn was started with, as far as its output has to be read in that light.
+/// The settings of the turn that its output is read with.
 #[derive(Debug, Default, Clone)]
-pub(crate) struct Wishes {
+pub(crate) struct TurnSettings {
     /// The id that the new session was given.
     pub(crate) chosen: Option<String>,
-    /// The session that was to be resumed.
+    /// The session to resume.
     pub(crate) resume: Option<String>,
-    /// Whether a session is to go on, named or not.
-    pub(crate) goes_on: bool,
+    /// Whether the turn continues a session, by id or the most recent one.
+    pub(crate) continues: bool,
     /// Whether this version fails when there is no such session, rather than starting a new one.
     pub(crate) resume_is_strict: bool,
     /// The version of the CLI.
     pub(crate) version: Option<String>,
 }
 
-/// What is remembered between two lines.
+/// The state between two lines.
 #[derive(Debug, Default)]
-pub(crate) struct Stream {
-    pub(crate) wishes: Wishes,
+pub(crate) struct LineParser {
+    pub(crate) settings: TurnSettings,
     session: Option<String>,
     model: Option<String>,
-    /// The model that was last told.
-    told_model: Option<String>,
-    /// The stamp of the first event.
+    /// The model that was last reported.
+    reported_model: Option<String>,
+    /// The timestamp of the first event.
     pub(crate) since: Option<String>,
     tools: Tools,
-    speakers: Speakers,
-    verdict: Verdict,
-    /// The beginning of a message that comes in several events.
+    subagents: Subagents,
+    facts: OutcomeFacts,
+    /// The text so far of a message that comes in several events.
     partial: String,
     /// The ids of those events.
     parts: Vec<String>,
-    /// Whether this stream has `model.*` events, which say more than the notices of older versions.
+    /// Whether there are `model.*` events, which replace the notices of older versions.
     detailed: bool,
-    /// The call that failed last, and whose it was.
-    call_failure: Option<(Option<String>, Complaint)>,
+    /// The last failed model call, and the agent that made it.
+    call_failure: Option<(Option<String>, AgentError)>,
     premium_requests: Option<f64>,
     /// Which tokens were counted.
     pub(crate) counted: Counted,
     ended: bool,
 }
 
-impl Stream {
+impl LineParser {
     /// The session's id, once it is known.
     pub(crate) fn session(&self) -> Option<&str> {
         self.session.as_deref()
     }
 
-    /// What the sums of this version count: newer ones go on where another process left a session.
+    /// The scope of this version's totals: newer versions continue the totals of earlier processes.
     pub(crate) fn scope(&self) -> UsageScope {
         if self.detailed { UsageScope::SessionTotal } else { UsageScope::TurnTotal }
     }
 
-    /// One line, and the fields of its envelope: type, data, agentId, timestamp.
+    /// Handles one line, with the fields of its envelope: type, data, agentId, timestamp.
     pub(crate) fn line(
         &mut self,
         line: Json<'_>,
-        [kind, data, agent, stamp]: [Json<'_>; 4],
+        [kind, data, agent, timestamp]: [Json<'_>; 4],
         out: &mut Effects,
     ) -> Result<(), Malformed> {
         let kind = kind.name().ok_or(Malformed)?;
         if self.since.is_none() {
-            self.since = stamp.string();
+            self.since = timestamp.string();
         }
         if kind == "result" {
             return self.result(line, out);
         }
         let agent = agent.filled();
-        self.event(kind, data, agent.as_deref(), stamp, out)
+        self.event(kind, data, agent.as_deref(), timestamp, out)
     }
 
     fn event(
@@ -93,38 +93,38 @@ impl Stream {
         kind: &str,
         data: Json<'_>,
         agent: Option<&str>,
-        stamp: Json<'_>,
+        timestamp: Json<'_>,
         out: &mut Effects,
     ) -> Result<(), Malformed> {
-        // Few events need it, and none of those that come by the thousand.
-        let time = || stamp.name().and_then(clock::seconds);
+        // Few events need it, and none of the frequent ones.
+        let time = || timestamp.name().and_then(time::seconds);
         match kind {
             "assistant.message_delta" => {
                 let [id, text, by] = data.pick(["messageId", "deltaContent", "parentToolCallId"])?;
                 let (id, Some(text)) = (id.str().ok_or(Malformed)?, text.text()) else { return Ok(()) };
-                let parent = self.speakers.parent(agent, by);
-                self.speakers.draft(agent, &id);
+                let parent = self.subagents.parent(agent, by);
+                self.subagents.draft(agent, &id);
                 out.text_delta(&id, parent.as_deref(), text);
             }
             "assistant.message" => self.message(data, agent, out)?,
             "assistant.reasoning_delta" => {
                 let [id, text, by] = data.pick(["reasoningId", "deltaContent", "parentToolCallId"])?;
                 let (id, Some(text)) = (id.str().ok_or(Malformed)?, text.text()) else { return Ok(()) };
-                let parent = self.speakers.parent(agent, by);
-                self.speakers.draft(agent, &id);
+                let parent = self.subagents.parent(agent, by);
+                self.subagents.draft(agent, &id);
                 out.thinking_delta(&id, parent.as_deref(), text);
             }
             "assistant.reasoning" => {
                 let [id, text, by] = data.pick(["reasoningId", "content", "parentToolCallId"])?;
                 let id = id.str().unwrap_or_default();
-                let parent = self.speakers.parent(agent, by);
-                self.speakers.confirm(&id);
-                // Reasoning that nobody may read has no text. What streamed of it stays.
+                let parent = self.subagents.parent(agent, by);
+                self.subagents.confirm(&id);
+                // Hidden reasoning has no text. Streamed parts of it are kept.
                 if let Some(text) = text.text() {
                     out.thinking(&id, parent.as_deref(), text);
                 }
             }
-            "assistant.turn_start" | "assistant.turn_end" => self.speakers.settle(agent),
+            "assistant.turn_start" | "assistant.turn_end" => self.subagents.keep_drafts(agent),
             "assistant.turn_retry" => {
                 let reason = data.get("reason").string().unwrap_or_default();
                 self.retry(agent, &reason, "", time(), out);
@@ -135,25 +135,25 @@ impl Stream {
                 }
             }
             "tool.execution_start" => {
-                let parent = self.speakers.parent(agent, data.get("parentToolCallId"));
+                let parent = self.subagents.parent(agent, data.get("parentToolCallId"));
                 self.tools.start(data, parent, out).ok_or(Malformed)?;
             }
             "tool.execution_complete" => {
-                let parent = self.speakers.parent(agent, data.get("parentToolCallId"));
+                let parent = self.subagents.parent(agent, data.get("parentToolCallId"));
                 self.tools.complete(data, parent, out).ok_or(Malformed)?;
             }
             "tool.shell_output" => {
-                let parent = self.speakers.parent(agent, data.get("parentToolCallId"));
+                let parent = self.subagents.parent(agent, data.get("parentToolCallId"));
                 self.tools.increment(data, parent.as_deref(), out).ok_or(Malformed)?;
             }
             "tool.execution_partial_result" => {
-                let parent = self.speakers.parent(agent, data.get("parentToolCallId"));
+                let parent = self.subagents.parent(agent, data.get("parentToolCallId"));
                 self.tools.cumulative(data, parent.as_deref(), out);
             }
             "model.call_start" => self.detailed = true,
             "model.call_failure" => {
                 self.detailed = true;
-                self.call_failure = Some((agent.map(str::to_owned), Complaint::of_call(data, time())));
+                self.call_failure = Some((agent.map(str::to_owned), AgentError::of_call(data, time())));
             }
             // `--model auto` is resolved only with the first prompt.
             "session.tools_updated" | "session.auto_mode_resolved" => {
@@ -162,7 +162,7 @@ impl Stream {
                     && let Some(model) = data.get(key).filled()
                 {
                     self.model = Some(model.into_owned());
-                    self.tell_session(out);
+                    self.emit_session(out);
                 }
             }
             "session.start" | "session.resume" => {
@@ -170,8 +170,8 @@ impl Stream {
                     && let Some(id) = data.get("sessionId").filled()
                 {
                     self.session = Some(id.into_owned());
-                    self.told_model = None;
-                    self.tell_session(out);
+                    self.reported_model = None;
+                    self.emit_session(out);
                 }
             }
             "session.error" => self.session_error(data, agent, time(), out)?,
@@ -182,8 +182,8 @@ impl Stream {
             "session.task_complete" => {
                 if agent.is_none() {
                     let [summary, outcome] = data.pick(["summary", "outcome"])?;
-                    self.verdict.summary = summary.filled().map(Cow::into_owned);
-                    self.verdict.task_done = !outcome.is("continue");
+                    self.facts.summary = summary.filled().map(Cow::into_owned);
+                    self.facts.task_done = !outcome.is("continue");
                 }
             }
             "session.autopilot_stopped" if agent.is_none() => {
@@ -191,7 +191,7 @@ impl Stream {
                 if reason == "aborted" {
                     self.abort("aborted", out);
                 }
-                self.verdict.stopped = Some(reason);
+                self.facts.stopped = Some(reason);
             }
             "session.usage_info" => {
                 let [used, window] = data.pick(["currentTokens", "tokenLimit"])?;
@@ -213,18 +213,15 @@ impl Stream {
             "user.message" => {
                 let [content, source, continued, mode] =
                     data.pick(["content", "source", "isAutopilotContinuation", "agentMode"])?;
-                let silent = content.is("") && mode.is("autopilot");
-                if agent.is_none() && (continued.is_true() || source.is("autopilot") || silent) {
-                    self.verdict.continuations += 1;
-                    out.emit(Event::Other((
-                        "autopilot-continuation".to_owned(),
-                        self.verdict.continuations.to_string(),
-                    )));
+                let empty = content.is("") && mode.is("autopilot");
+                if agent.is_none() && (continued.is_true() || source.is("autopilot") || empty) {
+                    self.facts.continuations += 1;
+                    out.emit(Event::Other(("autopilot-continuation".to_owned(), self.facts.continuations.to_string())));
                 }
             }
             "subagent.started" => {
                 if let (Some(agent), Some(tool)) = (agent, data.get("toolCallId").filled()) {
-                    self.speakers.learn(agent, &tool);
+                    self.subagents.register(agent, &tool);
                 }
             }
             "system.notification" => {
@@ -232,9 +229,9 @@ impl Stream {
                     out.notice(LogLevel::Debug, text);
                 }
             }
-            // A sub-agent's own.
+            // Of a sub-agent.
             "session.autopilot_stopped" => {}
-            silent if kinds::is_silent(silent) => {}
+            known if is_ignored(known) => {}
             other => out.unknown(other),
         }
         Ok(())
@@ -251,14 +248,14 @@ impl Stream {
             "chunkCount",
         ])?;
         let id = id.str().unwrap_or_default();
-        let parent = self.speakers.parent(agent, by);
+        let parent = self.subagents.parent(agent, by);
         let top = parent.is_none();
         if top && let Some(model) = model.filled() {
             self.model = Some(model.into_owned());
         }
         let model = model.filled().or_else(|| self.model.as_deref().filter(|_| top).map(Into::into));
         if usage::message(tokens, model.as_deref(), out) {
-            self.counted = self.counted.max(Counted::Written);
+            self.counted = self.counted.max(Counted::Output);
         }
         self.take_failure(agent);
         let mut text = content.text_or_empty();
@@ -275,36 +272,36 @@ impl Stream {
             }
             empty = self.partial.is_empty();
             text = Text::Inline(std::mem::take(&mut self.partial));
-            // What streamed under the ids of its parts is told again with the whole.
+            // Text streamed under the ids of its parts is repeated by the whole message.
             for part in std::mem::take(&mut self.parts).into_iter().filter(|part| *part != id) {
-                if self.speakers.confirm(&part) {
+                if self.subagents.confirm(&part) {
                     out.emit(Event::Discard(part));
                 }
             }
         }
-        let drafted = self.speakers.confirm(&id);
-        self.verdict.spoke |= top && !empty;
-        // A message of tool calls only has no text: there is nothing to tell, unless text was told before.
+        let drafted = self.subagents.confirm(&id);
+        self.facts.has_text |= top && !empty;
+        // A message with tool calls only has no text: it is reported only if a part of it was streamed.
         if !empty || drafted {
             out.message(&id, parent.as_deref(), text);
         }
         Ok(())
     }
 
-    /// The call of this agent that failed last, unless it was made up for.
-    fn take_failure(&mut self, agent: Option<&str>) -> Option<Complaint> {
-        self.call_failure.take_if(|(whose, _)| whose.as_deref() == agent).map(|(_, call)| call)
+    /// Takes the last failed call of this agent, unless a later call succeeded.
+    fn take_failure(&mut self, agent: Option<&str>) -> Option<AgentError> {
+        self.call_failure.take_if(|(caller, _)| caller.as_deref() == agent).map(|(_, call)| call)
     }
 
-    /// The attempt failed and is made again: what it streamed is void.
+    /// A model call failed and is retried: its streamed text is discarded.
     fn retry(&mut self, agent: Option<&str>, reason: &str, message: &str, time: Option<u64>, out: &mut Effects) {
-        self.speakers.void(agent, out);
-        let call = self.take_failure(agent).unwrap_or_else(|| Complaint {
+        self.subagents.discard_drafts(agent, out);
+        let call = self.take_failure(agent).unwrap_or_else(|| AgentError {
             message: if message.is_empty() { format!("the model call failed: {reason}") } else { message.to_owned() },
             time,
-            ..Complaint::default()
+            ..AgentError::default()
         });
-        out.emit(Event::Retrying(Complaint { kind: reason.to_owned(), ..call }.failure()));
+        out.emit(Event::Retrying(AgentError { kind: reason.to_owned(), ..call }.failure()));
     }
 
     fn session_error(
@@ -314,16 +311,16 @@ impl Stream {
         time: Option<u64>,
         out: &mut Effects,
     ) -> Result<(), Malformed> {
-        let error = Complaint::of_session(data, time)?.with_call(self.take_failure(agent));
+        let error = AgentError::of_session(data, time)?.with_call(self.take_failure(agent));
         let failure = error.failure();
         if failure.class == ErrorClass::RateLimit {
             let scope = error.code.clone().unwrap_or_else(|| "requests".to_owned());
             out.emit(Event::RateLimit(RateLimit { scope, resets_at: error.resets_at(), blocked: true }));
         }
         out.notice(LogLevel::Error, error.message.as_str());
-        // Failed hooks and calls that were made up for do not fail the run.
+        // Failed hooks, and failed calls that were retried, do not fail the run.
         if agent.is_none() && !matches!(error.kind.as_str(), "model_call" | "hook") {
-            self.verdict.error = Some(error);
+            self.facts.error = Some(error);
         }
         Ok(())
     }
@@ -335,9 +332,9 @@ impl Stream {
             Some("compaction_static_context_blocked") => "context_limit",
             _ => "",
         };
-        if top && !kind.is_empty() && self.verdict.error.is_none() {
-            self.verdict.error =
-                Some(Complaint { kind: kind.to_owned(), message: message.clone(), time, ..Complaint::default() });
+        if top && !kind.is_empty() && self.facts.error.is_none() {
+            self.facts.error =
+                Some(AgentError { kind: kind.to_owned(), message: message.clone(), time, ..AgentError::default() });
         }
         out.notice(LogLevel::Warn, message);
     }
@@ -345,7 +342,7 @@ impl Stream {
     fn info(&mut self, data: Json<'_>, agent: Option<&str>, time: Option<u64>, out: &mut Effects) {
         let message = data.get("message").string().unwrap_or_default();
         match data.get("infoType").name() {
-            // Newer versions tell these by events of their own, before or after.
+            // Newer versions have separate events for these.
             Some("model_retry" | "file_created" | "cancellation" | "autopilot_continuation") if self.detailed => {}
             Some("cancellation" | "autopilot_continuation") => {}
             Some("model_retry") => self.retry(agent, "", &message, time, out),
@@ -361,24 +358,24 @@ impl Stream {
 
     fn abort(&mut self, reason: &str, out: &mut Effects) {
         self.tools.abort(out);
-        if self.verdict.aborted.is_none() {
-            self.verdict.aborted = Some(reason.to_owned());
+        if self.facts.aborted.is_none() {
+            self.facts.aborted = Some(reason.to_owned());
         }
     }
 
-    fn tell_session(&mut self, out: &mut Effects) {
-        if self.told_model == self.model && self.model.is_some() {
+    fn emit_session(&mut self, out: &mut Effects) {
+        if self.reported_model == self.model && self.model.is_some() {
             return;
         }
-        let known = self.session.as_ref().or(self.wishes.chosen.as_ref()).or(self.wishes.resume.as_ref());
+        let known = self.session.as_ref().or(self.settings.chosen.as_ref()).or(self.settings.resume.as_ref());
         out.emit(Event::Session(SessionInfo {
-            // The model is known long before the id, which old versions tell only at the end.
+            // The model is known long before the id, which old versions report only at the end.
             id: known.cloned(),
             resumed: None,
             model: self.model.clone(),
-            agent_version: self.wishes.version.clone(),
+            agent_version: self.settings.version.clone(),
         }));
-        self.told_model.clone_from(&self.model);
+        self.reported_model.clone_from(&self.model);
     }
 
     fn result(&mut self, line: Json<'_>, out: &mut Effects) -> Result<(), Malformed> {
@@ -391,7 +388,7 @@ impl Stream {
                 resumed: self.resumed(&id),
                 id: Some(id.clone()),
                 model: self.model.clone(),
-                agent_version: self.wishes.version.clone(),
+                agent_version: self.settings.version.clone(),
             }));
             self.session = Some(id);
         }
@@ -401,28 +398,28 @@ impl Stream {
             out.emit(Event::Other(("code-changes".to_owned(), changes.raw().to_owned())));
         }
         let outcome = if outcome.is("blocked") {
-            Outcome::Blocked(verdict::reason(blocker).or_else(|| self.verdict.summary.clone()).unwrap_or_default())
+            Outcome::Blocked(blocked_reason(blocker).or_else(|| self.facts.summary.clone()).unwrap_or_default())
         } else {
-            self.verdict.outcome(code)
+            self.facts.outcome(code)
         };
-        let answer = self.verdict.answer().map(Text::Inline);
+        let answer = self.facts.answer().map(Text::Inline);
         out.turn_ended(outcome, answer);
         self.ended = true;
         Ok(())
     }
 
     fn resumed(&self, id: &str) -> Option<bool> {
-        let wanted = self.wishes.resume.as_deref()?;
-        match self.wishes.resume_is_strict {
-            // It would have failed otherwise, and a name or a prefix is as good as an id.
+        let requested = self.settings.resume.as_deref()?;
+        match self.settings.resume_is_strict {
+            // Otherwise it would have failed. A name or a prefix works like an id.
             true => Some(true),
-            // Old versions start a new session under an unknown id: that it is the same says nothing.
-            false if wanted == id => None,
-            false => Some(id.starts_with(wanted)),
+            // Old versions start a new session with an unknown id: the same id proves nothing.
+            false if requested == id => None,
+            false => Some(id.starts_with(requested)),
         }
     }
 
-    /// The process is gone. Without a `result` line, what was said before still counts.
+    /// The process has exited. Without a `result` line, the events before it decide.
     pub(crate) fn finish(&mut self, out: &mut Effects) {
         if self.ended {
             return;
@@ -430,8 +427,8 @@ impl Stream {
         if let Some(count) = self.premium_requests {
             usage::premium_requests(count, self.scope(), out);
         }
-        if let Some(outcome) = self.verdict.without_result() {
-            out.turn_ended(outcome, self.verdict.answer().map(Text::Inline));
+        if let Some(outcome) = self.facts.without_result() {
+            out.turn_ended(outcome, self.facts.answer().map(Text::Inline));
             self.ended = true;
         }
     }

@@ -1,11 +1,10 @@
-//! Event types that are known and say nothing that the other events do not.
+//! Event types that are known and ignored: they repeat what other events report.
 //!
-//! The inventory of both measured versions, all that the schemas in their packages name (many are kept from stdout, but
-//! another version may not), and those that the SDK's transport has. A type that is neither here nor handled is counted
-//! as drift.
+//! The list has the types of both measured versions, all types in the schemas of their packages (many never reach stdout,
+//! but that may change), and those of the SDK's transport. A type that is neither here nor handled is drift.
 
-/// Sorted, so that it can be searched.
-const SILENT: &[&str] = &[
+/// Sorted for binary search.
+const IGNORED: &[&str] = &[
     "agent.interrupted",
     "assistant.fusion_phase_activity",
     "assistant.fusion_phase_completed",
@@ -151,9 +150,9 @@ const SILENT: &[&str] = &[
     "workflow.run_updated",
 ];
 
-/// Whether events of this type are knowingly ignored.
-pub(crate) fn is_silent(kind: &str) -> bool {
-    SILENT.binary_search(&kind).is_ok()
+/// Whether events of this type are ignored.
+pub(crate) fn is_ignored(kind: &str) -> bool {
+    IGNORED.binary_search(&kind).is_ok()
 }
 
 #[cfg(test)]
@@ -161,9 +160,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_list_can_be_searched() {
-        assert!(SILENT.is_sorted());
-        assert!(SILENT.iter().all(|kind| is_silent(kind)));
-        assert!(!is_silent("assistant.message") && !is_silent("function"));
+    fn the_list_is_sorted() {
+        assert!(IGNORED.is_sorted());
+        assert!(IGNORED.iter().all(|kind| is_ignored(kind)));
+        assert!(!is_ignored("assistant.message") && !is_ignored("function"));
     }
 }

@@ -1,22 +1,22 @@
-//! Times as the CLI writes them: ISO 8601 in UTC, and spans in prose.
+//! Times in the CLI's output: ISO 8601 in UTC, and durations in text.
 
-/// Seconds since 1970 of "2026-11-15T23:41:44.813Z".
+/// Parses a timestamp into seconds since 1970: "2026-11-15T23:41:44.813Z".
 pub(crate) fn seconds(stamp: &str) -> Option<u64> {
     let number = |from: usize, to: usize| stamp.get(from..to)?.parse::<u64>().ok();
     let (year, month, day) = (number(0, 4)?, number(5, 7)?, number(8, 10)?);
     if !stamp.ends_with('Z') || year < 1970 || !(1..=12).contains(&month) || !(1..=31).contains(&day) {
         return None;
     }
-    // Years that begin in March: the leap day is then the last day of its year.
+    // With years that start in March, the leap day is the last day of a year.
     let (year, month) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
     let days = year * 365 + year / 4 - year / 100 + year / 400 + (month * 153 + 2) / 5 + day - 1;
     let days = days.checked_sub(719_468)?;
     Some(days * 86_400 + number(11, 13)? * 3_600 + number(14, 16)? * 60 + number(17, 19)?)
 }
 
-/// The span that follows a mark in prose, in seconds: "reset in 1 hour 30 minutes or …".
-pub(crate) fn duration_after(text: &str, mark: &str) -> Option<u64> {
-    let mut words = text[text.find(mark)? + mark.len()..].split_whitespace().peekable();
+/// The duration after a phrase in a text, in seconds: "reset in 1 hour 30 minutes or …".
+pub(crate) fn duration_after(text: &str, phrase: &str) -> Option<u64> {
+    let mut words = text[text.find(phrase)? + phrase.len()..].split_whitespace().peekable();
     let mut total: Option<u64> = None;
     while let Some(word) = words.next() {
         let Ok(count) = word.parse::<u64>() else {
@@ -45,7 +45,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn stamps_are_read() {
+    fn timestamps_are_parsed() {
         for (stamp, expected) in [
             ("1970-01-01T00:00:00.000Z", Some(0)),
             ("2000-02-29T12:00:00Z", Some(951_825_600)),
@@ -59,7 +59,7 @@ mod tests {
     }
 
     #[test]
-    fn spans_are_read_from_prose() {
+    fn durations_are_read_from_text() {
         for (text, expected) in [
             ("your limit to reset in 1 hour or switch to", Some(3_600)),
             ("reset in 2 hours and 5 minutes.", Some(7_500)),
@@ -67,7 +67,7 @@ mod tests {
             ("reset in 45 seconds", Some(45)),
             ("reset in a while", None),
             ("reset in 5 moons", None),
-            ("no mark", None),
+            ("no phrase", None),
         ] {
             assert_eq!(duration_after(text, "reset in "), expected, "{text}");
         }

@@ -1,28 +1,28 @@
-//! An error as the CLI describes it in its events, and the failure it amounts to.
+//! Errors in the CLI's events, and their classification.
 
-use crate::clock;
+use crate::time;
 use std::borrow::Cow;
 use wharf_adapter::{ErrorClass, Failure, Json, Malformed, Retry};
 
-/// An error as the CLI described it.
+/// An error that the CLI reported.
 #[derive(Debug, Default, Clone, PartialEq)]
-pub(crate) struct Complaint {
+pub(crate) struct AgentError {
     /// `session.error.errorType`, or the reason of a retry.
     pub(crate) kind: String,
-    /// The HTTP status, where there is a field for it.
+    /// The HTTP status, if the event has a field for it.
     pub(crate) status: Option<u16>,
-    /// The vendor's code.
+    /// The vendor's error code.
     pub(crate) code: Option<String>,
-    /// The text for people.
+    /// The message for the user.
     pub(crate) message: String,
     /// Whether the connection failed rather than the request.
     pub(crate) transport: bool,
-    /// When it was said, in seconds since 1970.
+    /// When it was reported, in seconds since 1970.
     pub(crate) time: Option<u64>,
 }
 
-impl Complaint {
-    /// The failure it amounts to.
+impl AgentError {
+    /// The failure to report.
     pub(crate) fn failure(&self) -> Failure {
         let class = self.class();
         let failure = Failure::new(class, self.message.as_str())
@@ -34,15 +34,15 @@ impl Complaint {
         }
     }
 
-    /// When the limit is lifted: the CLI says it only in prose, relative to now.
+    /// When the rate limit resets. The CLI says it only in text, relative to now.
     pub(crate) fn resets_at(&self) -> Option<u64> {
-        self.time?.checked_add(clock::duration_after(&self.message, "reset in ")?)
+        self.time?.checked_add(time::duration_after(&self.message, "reset in ")?)
     }
 
-    /// A `session.error`.
-    pub(crate) fn of_session(data: Json<'_>, time: Option<u64>) -> Result<Complaint, Malformed> {
+    /// Reads a `session.error`.
+    pub(crate) fn of_session(data: Json<'_>, time: Option<u64>) -> Result<AgentError, Malformed> {
         let [kind, message, status, code] = data.pick(["errorType", "message", "statusCode", "errorCode"])?;
-        Ok(Complaint {
+        Ok(AgentError {
             kind: kind.string().unwrap_or_default(),
             status: http_status(status),
             code: code.filled().map(Cow::into_owned),
@@ -52,13 +52,13 @@ impl Complaint {
         })
     }
 
-    /// A `model.call_failure`.
-    pub(crate) fn of_call(data: Json<'_>, time: Option<u64>) -> Complaint {
+    /// Reads a `model.call_failure`.
+    pub(crate) fn of_call(data: Json<'_>, time: Option<u64>) -> AgentError {
         let message = data.get("errorMessage").string().unwrap_or_default();
-        // It is JSON in a string: an object with a message, or a string.
+        // The string contains JSON: an object with a message, or a string.
         let inner = Json::parse(&message);
         let text = inner.get("message").string().or_else(|| inner.string());
-        Complaint {
+        AgentError {
             kind: String::new(),
             status: http_status(data.get("statusCode")),
             code: data.get("errorCode").filled().map(Cow::into_owned),
@@ -68,8 +68,8 @@ impl Complaint {
         }
     }
 
-    /// With what the failed call says more, where it is the one that this is about.
-    pub(crate) fn with_call(mut self, call: Option<Complaint>) -> Complaint {
+    /// Adds the details of a failed model call, if this error is about that call.
+    pub(crate) fn with_call(mut self, call: Option<AgentError>) -> AgentError {
         if let Some(call) = call.filter(|call| self.status.is_none() || call.status == self.status) {
             self.code = self.code.or(call.code);
             self.transport = call.transport;
@@ -103,7 +103,7 @@ fn class_of_code(code: &str) -> Option<ErrorClass> {
     })
 }
 
-/// The documented error types but `query`, which says nothing.
+/// The documented error types, except `query`, which is too general.
 fn class_of_kind(kind: &str) -> Option<ErrorClass> {
     Some(match kind {
         "authentication" | "authorization" | "transient_auth_error" => ErrorClass::Auth,
@@ -121,7 +121,7 @@ fn class_of_status(status: u16, message: &str) -> Option<ErrorClass> {
         402 => ErrorClass::Quota,
         403 => ErrorClass::Permission,
         404 if message.to_ascii_lowercase().contains("model") => ErrorClass::UnknownModel,
-        // The connection was given up, on either side.
+        // One side closed the connection.
         408 | 499 => ErrorClass::Network,
         413 => ErrorClass::ContextLength,
         429 => ErrorClass::RateLimit,
@@ -130,7 +130,7 @@ fn class_of_status(status: u16, message: &str) -> Option<ErrorClass> {
     })
 }
 
-/// Phrases of the CLI's own error texts, in lower case, the most telling first.
+/// Phrases in the CLI's own error texts, in lower case, most specific first.
 const PHRASES: &[(&str, ErrorClass)] = &[
     ("context length", ErrorClass::ContextLength),
     ("context window", ErrorClass::ContextLength),
@@ -159,14 +159,15 @@ const PHRASES: &[(&str, ErrorClass)] = &[
     ("internal error", ErrorClass::Crash),
 ];
 
+/// The class of an error text, by its phrases.
 pub(crate) fn class_of_text(text: &str) -> Option<ErrorClass> {
     let text = text.to_ascii_lowercase();
     PHRASES.iter().find(|(phrase, _)| text.contains(phrase)).map(|(_, class)| *class)
 }
 
-/// The HTTP status that a text begins with or names as its last error.
+/// The HTTP status at the beginning of a text, or of the last error in it.
 pub(crate) fn status_in(text: &str) -> Option<u16> {
-    let after = |mark: &str| text.find(mark).map(|at| &text[at + mark.len()..]);
+    let after = |phrase: &str| text.find(phrase).map(|at| &text[at + phrase.len()..]);
     let rest =
         after("Last error: ").or_else(|| after("Execution failed: ")).or_else(|| after("(HTTP ")).unwrap_or(text);
     let rest = rest.trim_start_matches("Error: ").trim_start_matches("CAPIError: ");
@@ -182,9 +183,9 @@ fn http_status(status: Json<'_>) -> Option<u16> {
 mod tests {
     use super::*;
 
-    fn complaint(kind: &str, status: Option<u16>, code: &str, message: &str) -> Complaint {
+    fn agent_error(kind: &str, status: Option<u16>, code: &str, message: &str) -> AgentError {
         let code = Some(code.to_owned()).filter(|code| !code.is_empty());
-        Complaint { kind: kind.into(), status, code, message: message.into(), ..Complaint::default() }
+        AgentError { kind: kind.into(), status, code, message: message.into(), ..AgentError::default() }
     }
 
     #[test]
@@ -278,7 +279,7 @@ mod tests {
             ("query", Some(499), "", "Last error: 499 mock error 499", C::Network, Some(499)),
             ("query", Some(408), "", "Last error: 408 mock error 408", C::Network, Some(408)),
             ("query", Some(422), "", "422 mock error 422", C::Other, Some(422)),
-            // A 413 that compacting the history did not cure.
+            // A 413 that was not solved by compacting the history.
             (
                 "query",
                 None,
@@ -321,7 +322,7 @@ mod tests {
                 C::UnknownModel,
                 Some(400),
             ),
-            // 1.0.35 over ACP, for an account that has none of the models it knows.
+            // 1.0.35 over ACP, for an account with none of the models that it knows.
             (
                 "",
                 None,
@@ -334,14 +335,14 @@ mod tests {
             ("context_limit", None, "", "too long", C::ContextLength, None),
             ("query", None, "", "something else", C::Other, None),
         ] {
-            let failure = complaint(kind, status, code, message).failure();
+            let failure = agent_error(kind, status, code, message).failure();
             assert_eq!((failure.class, failure.http_status), (class, http), "{message}");
         }
     }
 
     #[test]
-    fn a_reset_that_is_said_becomes_a_time() {
-        let mut limit = complaint("rate_limit", Some(429), "", "wait for your limit to reset in 1 hour or switch");
+    fn a_reset_in_the_text_becomes_a_time() {
+        let mut limit = agent_error("rate_limit", Some(429), "", "wait for your limit to reset in 1 hour or switch");
         assert_eq!(limit.failure().retry, Retry::SameSession);
         limit.time = Some(1_000);
         assert_eq!(limit.failure().retry, Retry::At(4_600));
