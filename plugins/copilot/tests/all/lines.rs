@@ -1,33 +1,16 @@
-//! What no capture at hand shows, written from the reference: sub-agents, background work, blockers, and what `finish`
-//! looks up (`usage`).
+//! Lines that the captures do not contain, written from the reference: sub-agents, background work, blockers, and the
+//! figures that `finish` reads (`usage`).
 
 mod usage;
 
-use wharf_adapter::testing::{FakeHost, binary, events, finish, inline, play, turn};
+use crate::{event, notices, run, started};
+use wharf_adapter::testing::{FakeHost, events, finish, inline, play};
 use wharf_adapter::{
-    Adapter, Effect, Event, LogLevel, Outcome, RateLimit, Retry, SessionChoice, SessionInfo, Stream, ToolStatus,
+    Effect, Event, LogLevel, Outcome, RateLimit, Retry, SessionChoice, SessionInfo, Stream, ToolStatus,
 };
-use wharf_adapter_copilot::Copilot;
 
 const ID: &str = "11111111-2222-4333-8444-555555555555";
 const RESULT: &str = r#"{"type":"result","timestamp":"2026-11-15T23:00:09.000Z","sessionId":"11111111-2222-4333-8444-555555555555","exitCode":0,"usage":{"premiumRequests":0.33,"totalApiDurationMs":7.5}}"#;
-
-fn started(version: &str, session: SessionChoice) -> Copilot {
-    let mut wish = turn::<Copilot>("prompt");
-    wish.session = session;
-    let mut adapter = Copilot::default();
-    adapter.build_args(&wish, &binary(version)).expect("a command line");
-    adapter
-}
-
-fn run(lines: &[&str]) -> Vec<Effect> {
-    let mut adapter = started("1.0.102", SessionChoice::Fresh(None));
-    play(&mut adapter, Stream::Stdout, &(lines.join("\n") + "\n"), 1)
-}
-
-fn event(kind: &str, data: &str) -> String {
-    format!(r#"{{"type":"{kind}","data":{data},"timestamp":"2026-11-15T23:00:00.000Z"}}"#)
-}
 
 fn agents_event(agent: &str, kind: &str, data: &str) -> String {
     format!(r#"{{"type":"{kind}","data":{data},"timestamp":"2026-11-15T23:00:00.000Z","agentId":"{agent}"}}"#)
@@ -49,7 +32,7 @@ fn end(effects: &[Effect]) -> (Outcome, Option<String>) {
 }
 
 #[test]
-fn a_sub_agent_never_speaks_for_the_agent() {
+fn the_text_of_a_sub_agent_is_never_the_answer() {
     let lines = [
         event("tool.execution_start", r#"{"toolCallId":"task-1","toolName":"task","arguments":{}}"#),
         agents_event("a1", "subagent.started", r#"{"toolCallId":"task-1","agentName":"explore"}"#),
@@ -64,7 +47,7 @@ fn a_sub_agent_never_speaks_for_the_agent() {
             "assistant.message",
             r#"{"messageId":"s1","content":"sub text","toolRequests":[],"model":"small"}"#,
         ),
-        agents_event("a2", "assistant.message", r#"{"messageId":"s2","content":"stranger","toolRequests":[]}"#),
+        agents_event("a2", "assistant.message", r#"{"messageId":"s2","content":"unknown","toolRequests":[]}"#),
         agents_event("a1", "session.error", r#"{"errorType":"query","message":"sub failed"}"#),
         agents_event("a1", "abort", r#"{"reason":"user_abort"}"#),
         RESULT.to_owned(),
@@ -97,7 +80,7 @@ fn the_summary_of_a_task_may_be_the_only_answer() {
 }
 
 #[test]
-fn a_blocker_says_what_is_needed() {
+fn a_blocked_turn_has_its_reason() {
     for (blocker, expected) in [
         (r#"{"message":"which branch?"}"#, "which branch?"),
         (r#""a password""#, "a password"),
@@ -110,7 +93,7 @@ fn a_blocker_says_what_is_needed() {
 }
 
 #[test]
-fn a_retry_voids_what_the_failed_attempt_streamed_and_nothing_else() {
+fn a_retry_discards_only_the_text_of_the_failed_attempt() {
     let delta = |id: &str| event("assistant.message_delta", &format!(r#"{{"messageId":"{id}","deltaContent":"x"}}"#));
     let retry = event("assistant.turn_retry", r#"{"turnId":"1","reason":"api_error"}"#);
     let call = event(
@@ -120,7 +103,7 @@ fn a_retry_voids_what_the_failed_attempt_streamed_and_nothing_else() {
     let next = event("assistant.turn_start", r#"{"turnId":"1"}"#);
     let effects =
         run(&[&delta("cut-off"), &next, &delta("failed"), &call, &retry, &delta("good"), &message("good", "x")]);
-    let voided: Vec<_> = events(&effects)
+    let discarded: Vec<_> = events(&effects)
         .into_iter()
         .filter_map(|event| match event {
             Event::Discard(id) => Some(id.clone()),
@@ -128,31 +111,32 @@ fn a_retry_voids_what_the_failed_attempt_streamed_and_nothing_else() {
             _ => None,
         })
         .collect();
-    assert_eq!(voided, ["failed", "Some(500) boom"]);
+    assert_eq!(discarded, ["failed", "Some(500) boom"]);
 }
 
 #[test]
-fn older_versions_tell_retries_and_files_in_notices() {
+fn older_versions_report_retries_and_files_in_notices() {
     let delta = event("assistant.message_delta", r#"{"messageId":"m","deltaContent":"x"}"#);
     let retry = event("session.info", r#"{"infoType":"model_retry","message":"Request failed. Retrying..."}"#);
     let file = event("session.info", r#"{"infoType":"file_created","message":"/a"}"#);
     let count = |effects: &[Effect]| {
-        let told = |event: &&Event| matches!(event, Event::Discard(_) | Event::Retrying(_) | Event::FileChange(_));
-        events(effects).into_iter().filter(|event| told(event)).count()
+        let is_counted =
+            |event: &&Event| matches!(event, Event::Discard(_) | Event::Retrying(_) | Event::FileChange(_));
+        events(effects).into_iter().filter(|event| is_counted(event)).count()
     };
     assert_eq!(count(&run(&[&delta, &retry, &file])), 3);
     let call = event("model.call_start", r#"{"turnId":"0","model":"m"}"#);
-    assert_eq!(count(&run(&[&call, &delta, &retry, &file])), 0, "newer ones have events for them");
+    assert_eq!(count(&run(&[&call, &delta, &retry, &file])), 0, "newer versions have events for them");
 }
 
 #[test]
-fn output_in_either_form_is_told_once() {
+fn output_in_either_form_is_reported_once() {
     let start = event("tool.execution_start", r#"{"toolCallId":"t","toolName":"bash","arguments":{}}"#);
     let partial = |text: &str| {
         event("tool.execution_partial_result", &format!(r#"{{"toolCallId":"t","partialOutput":"{text}"}}"#))
     };
     let shell = event("tool.shell_output", r#"{"toolCallId":"t","stream":"stdout","text":"ab","sequence":0}"#);
-    let told = |lines: &[&str]| -> Vec<String> {
+    let outputs = |lines: &[&str]| -> Vec<String> {
         let effects = run(lines);
         let texts = events(&effects).into_iter().filter_map(|event| match event {
             Event::ToolOutput(part) => Some(inline(&part.text).to_owned()),
@@ -160,8 +144,8 @@ fn output_in_either_form_is_told_once() {
         });
         texts.collect()
     };
-    assert_eq!(told(&[&start, &partial("a"), &partial("ab"), &partial("ab"), &partial("tail")]), ["a", "b"]);
-    assert_eq!(told(&[&start, &shell, &partial("ab")]), ["ab"]);
+    assert_eq!(outputs(&[&start, &partial("a"), &partial("ab"), &partial("ab"), &partial("tail")]), ["a", "b"]);
+    assert_eq!(outputs(&[&start, &shell, &partial("ab")]), ["ab"]);
 }
 
 #[test]
@@ -177,9 +161,9 @@ fn a_message_in_several_events_is_one() {
     assert!(matches!(texts[..], [Event::Message(part)] if inline(&part.text) == "a\nb"));
 }
 
-/// The schema calls the parts messages of one response; whether they share an id it does not say.
+/// The schema calls the parts messages of one response; it does not say whether they share an id.
 #[test]
-fn what_streamed_of_a_part_is_not_told_twice() {
+fn streamed_text_of_a_part_is_not_reported_twice() {
     let lines = ["a", "b"].into_iter().zip(0..).flat_map(|(id, index)| {
         let delta = event("assistant.message_delta", &format!(r#"{{"messageId":"{id}","deltaContent":"{id}"}}"#));
         let data = format!(r#"{{"messageId":"{id}","content":"{id}","chunkIndex":{index},"chunkCount":2}}"#);
@@ -187,15 +171,15 @@ fn what_streamed_of_a_part_is_not_told_twice() {
     });
     let lines: Vec<String> = lines.collect();
     let effects = run(&lines.iter().map(String::as_str).collect::<Vec<_>>());
-    let told = events(&effects);
-    let [Event::TextDelta(_), Event::TextDelta(_), Event::Discard(first), Event::Message(whole)] = told[..] else {
-        panic!("{told:?}")
+    let events = events(&effects);
+    let [Event::TextDelta(_), Event::TextDelta(_), Event::Discard(first), Event::Message(whole)] = events[..] else {
+        panic!("{events:?}")
     };
     assert_eq!((first.as_str(), whole.id.as_str(), inline(&whole.text)), ("a", "b", "ab"));
 }
 
 #[test]
-fn a_limit_tells_when_it_is_lifted() {
+fn a_rate_limit_says_when_it_resets() {
     let error = event(
         "session.error",
         r#"{"errorType":"rate_limit","message":"wait for your limit to reset in 1 hour or","statusCode":429,"errorCode":"user_global_rate_limited"}"#,
@@ -209,17 +193,15 @@ fn a_limit_tells_when_it_is_lifted() {
 }
 
 #[test]
-fn errors_that_do_not_end_a_run_are_only_noticed() {
+fn errors_that_do_not_end_a_run_are_notices() {
     let hook = event("session.error", r#"{"errorType":"hook","message":"hook failed"}"#);
     let effects = run(&[&hook, RESULT]);
     assert_eq!(end(&effects).0, Outcome::Completed);
-    assert!(
-        events(&effects).iter().any(|event| matches!(event, Event::Notice(notice) if notice.level == LogLevel::Error))
-    );
+    assert_eq!(notices(&effects), [(LogLevel::Error, "hook failed")]);
 }
 
 #[test]
-fn what_the_model_says_is_never_taken_for_an_error() {
+fn text_of_the_model_is_never_an_error() {
     let text = "Error: 429 rate limit, 401 unauthorized, session.error quota";
     let effects = run(&[&message("m", text), RESULT]);
     assert_eq!(end(&effects).0, Outcome::Completed);
@@ -245,7 +227,7 @@ fn a_chosen_session_is_known_from_the_start() {
 }
 
 #[test]
-fn the_model_that_auto_chose_is_the_sessions() {
+fn the_model_that_auto_chose_is_reported() {
     let lines = [
         event("session.tools_updated", r#"{"model":"auto"}"#),
         event("session.auto_mode_resolved", r#"{"chosenModel":"m"}"#),
@@ -257,27 +239,27 @@ fn the_model_that_auto_chose_is_the_sessions() {
 }
 
 #[test]
-fn whether_it_resumed_is_told_where_it_can_be() {
-    for (version, wanted, expected) in [
+fn the_session_says_whether_it_was_resumed() {
+    for (version, requested, expected) in [
         ("1.0.102", ID, Some(true)),
         ("1.0.102", "a name", Some(true)),
         ("1.0.35", ID, None),
         ("1.0.35", "22222222-2222-4333-8444-555555555555", Some(false)),
     ] {
-        let mut adapter = started(version, SessionChoice::Resume(wanted.into()));
+        let mut adapter = started(version, SessionChoice::Resume(requested.into()));
         let infos = sessions(&play(&mut adapter, Stream::Stdout, RESULT, 1));
-        assert_eq!(infos[0].resumed, expected, "{version} {wanted}");
+        assert_eq!(infos[0].resumed, expected, "{version} {requested}");
     }
 }
 
 #[test]
-fn a_run_that_says_nothing_gives_nothing() {
+fn a_run_without_output_has_no_events() {
     let mut adapter = started("1.0.102", SessionChoice::Fresh(None));
     assert!(finish(&mut adapter, &FakeHost::default(), 1).is_empty());
 }
 
 #[test]
-fn tools_that_an_abort_cut_off_are_cancelled() {
+fn tools_that_an_abort_stopped_are_cancelled() {
     let start = event("tool.execution_start", r#"{"toolCallId":"t","toolName":"bash","arguments":{}}"#);
     let abort = event("abort", r#"{"reason":"user_abort"}"#);
     let mut adapter = started("1.0.102", SessionChoice::Fresh(None));
@@ -304,7 +286,7 @@ fn drift_is_counted_and_never_fatal() {
 }
 
 #[test]
-fn an_abort_is_known_by_any_of_its_three_signs() {
+fn an_abort_is_recognized_by_any_of_three_events() {
     for sign in [
         event("abort", r#"{"reason":"user_initiated"}"#),
         event("assistant.idle", r#"{"aborted":true}"#),
@@ -318,14 +300,14 @@ fn an_abort_is_known_by_any_of_its_three_signs() {
 }
 
 #[test]
-fn a_sub_agents_text_does_not_stand_in_for_the_summary() {
+fn the_text_of_a_sub_agent_does_not_replace_the_summary() {
     let sub = agents_event("a", "assistant.message", r#"{"messageId":"s","content":"sub text","toolRequests":[]}"#);
     let task = event("session.task_complete", r#"{"summary":"all is done","success":true}"#);
     assert_eq!(end(&run(&[&sub, &task, RESULT])).1.as_deref(), Some("all is done"));
 }
 
 #[test]
-fn a_call_that_was_made_up_for_explains_no_later_error() {
+fn a_call_that_was_retried_does_not_explain_a_later_error() {
     let call =
         event("model.call_failure", r#"{"failureKind":"api","statusCode":429,"errorCode":"rate_limit_exceeded"}"#);
     let error = event("session.error", r#"{"errorType":"query","message":"something else"}"#);

@@ -1,11 +1,11 @@
-//! Transcripts of the Agent Client Protocol: the agent's lines are played, and what the adapter writes must mean what
-//! the client of the transcript wrote.
+//! Transcripts of the Agent Client Protocol: the agent's lines are replayed, and the lines that the adapter writes must
+//! mean the same as those of the recorded client.
 
 mod updates;
 
+use crate::{captures, outcomes, usages};
 use serde_json::Value;
 use std::fs;
-use std::path::Path;
 use wharf_adapter::testing::{binary, events, inline, play, set_option, turn};
 use wharf_adapter::{
     Adapter, Answer, Approvals, ChangeKind, ChoiceKind, Effect, Effects, ErrorClass, Event, Input, Outcome,
@@ -13,12 +13,12 @@ use wharf_adapter::{
 };
 use wharf_adapter_copilot::Copilot;
 
-fn asking(prompt: &str, workspace: &str) -> Turn {
-    let mut wish = turn::<Copilot>(prompt);
-    wish.approvals = Approvals::Ask;
-    wish.session = SessionChoice::Fresh(None);
-    workspace.clone_into(&mut wish.workspace);
-    wish
+fn asking_turn(prompt: &str, workspace: &str) -> Turn {
+    let mut turn = turn::<Copilot>(prompt);
+    turn.approvals = Approvals::Ask;
+    turn.session = SessionChoice::Fresh(None);
+    workspace.clone_into(&mut turn.workspace);
+    turn
 }
 
 fn handle(adapter: &mut Copilot, input: Input) -> Vec<Effect> {
@@ -27,15 +27,15 @@ fn handle(adapter: &mut Copilot, input: Input) -> Vec<Effect> {
     out.into_vec()
 }
 
-fn start(wish: &Turn) -> (Copilot, Vec<Effect>) {
+fn start(turn: &Turn) -> (Copilot, Vec<Effect>) {
     let mut adapter = Copilot::default();
-    adapter.build_args(wish, &binary("1.0.102")).expect("a command line");
-    assert_eq!(adapter.build_prompt(wish, &binary("1.0.102")), Ok(PromptDelivery::InProtocol));
+    adapter.build_args(turn, &binary("1.0.102")).expect("a command line");
+    assert_eq!(adapter.build_prompt(turn, &binary("1.0.102")), Ok(PromptDelivery::InProtocol));
     let effects = handle(&mut adapter, Input::Start);
     (adapter, effects)
 }
 
-fn say(adapter: &mut Copilot, line: &str) -> Vec<Effect> {
+fn receive(adapter: &mut Copilot, line: &str) -> Vec<Effect> {
     play(adapter, Stream::Stdout, line, 1)
 }
 
@@ -47,8 +47,8 @@ fn writes(effects: &[Effect]) -> Vec<Value> {
     lines.map(|bytes| serde_json::from_slice(bytes).expect("a line of JSON")).collect()
 }
 
-/// Whether two messages mean the same: ids of requests and the client's name may differ.
-fn means(ours: &Value, theirs: &Value) -> bool {
+/// Whether two messages mean the same: request ids and the name of the client may differ.
+fn same_meaning(ours: &Value, theirs: &Value) -> bool {
     if theirs["method"].is_string() {
         let (mut ours, mut theirs) = (ours.clone(), theirs.clone());
         for message in [&mut ours, &mut theirs] {
@@ -61,9 +61,9 @@ fn means(ours: &Value, theirs: &Value) -> bool {
     }
 }
 
-/// Plays a transcript; gives all effects.
-fn converse(scenario: &str, first: &Turn) -> Vec<Effect> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/transcripts/copilot/1.0.102");
+/// Replays a transcript. Returns all effects.
+fn replay(scenario: &str, first: &Turn) -> Vec<Effect> {
+    let root = captures().join("1.0.102");
     let transcript = fs::read_to_string(root.join(scenario).join("transcript.txt")).expect("a transcript");
     let (mut adapter, mut effects) = start(first);
     let mut written = 0;
@@ -75,7 +75,7 @@ fn converse(scenario: &str, first: &Turn) -> Vec<Effect> {
                 prompts += 1;
                 if prompts > 1 {
                     let text = theirs["params"]["prompt"][0]["text"].as_str().expect("a text");
-                    effects.extend(handle(&mut adapter, Input::NextTurn(asking(text, &first.workspace))));
+                    effects.extend(handle(&mut adapter, Input::NextTurn(asking_turn(text, &first.workspace))));
                 }
             }
             if theirs["method"] == "session/cancel" {
@@ -88,26 +88,21 @@ fn converse(scenario: &str, first: &Turn) -> Vec<Effect> {
             }
             let ours = writes(&effects);
             let Some(ours) = ours.get(written) else {
-                assert!(events(&effects).iter().any(|event| matches!(event, Event::TurnEnded(_))), "it fell silent");
+                assert!(
+                    events(&effects).iter().any(|event| matches!(event, Event::TurnEnded(_))),
+                    "it stopped writing"
+                );
                 return effects;
             };
-            assert!(means(ours, &theirs), "{scenario}: wrote {ours}\ninstead of {theirs}");
+            assert!(same_meaning(ours, &theirs), "{scenario}: wrote {ours}\ninstead of {theirs}");
             written += 1;
-        } else if let Some(said) = line.strip_prefix("< ") {
-            effects.extend(say(&mut adapter, &format!("{said}\n")));
+        } else if let Some(received) = line.strip_prefix("< ") {
+            effects.extend(receive(&mut adapter, &format!("{received}\n")));
         }
     }
     assert_eq!(writes(&effects).len(), written, "{scenario}: it wrote more than the client did");
     assert!(!events(&effects).iter().any(|event| matches!(event, Event::Unknown(_) | Event::Malformed(_))));
     effects
-}
-
-fn outcomes(effects: &[Effect]) -> Vec<Outcome> {
-    let ends = events(effects).into_iter().filter_map(|event| match event {
-        Event::TurnEnded(end) => Some(end.outcome.clone()),
-        _ => None,
-    });
-    ends.collect()
 }
 
 fn texts(effects: &[Effect]) -> Vec<&str> {
@@ -120,19 +115,16 @@ fn texts(effects: &[Effect]) -> Vec<&str> {
 
 #[test]
 fn two_turns_in_one_process() {
-    let effects = converse("acp_basic", &asking("Say hello.", "/lab/ws/1.0.102-acp_basic"));
+    let effects = replay("acp_basic", &asking_turn("Say hello.", "/lab/ws/1.0.102-acp_basic"));
     assert_eq!(outcomes(&effects), [Outcome::Completed, Outcome::Completed]);
     assert_eq!(texts(&effects), ["Hello over ACP, streamed in pieces. 🚀", "Thinking hard.", "Second answer."]);
-    let usage: Vec<_> = events(&effects)
-        .into_iter()
-        .filter_map(|event| match event {
-            Event::Usage(usage) => Some((usage.scope, usage.input, usage.output, usage.cache_read)),
-            _ => None,
-        })
-        .collect();
-    // The second answer has the sum of both: 2468, 112 and 2000.
+    let usages = usages(&effects);
+    assert!(usages.iter().all(|usage| usage.input_includes_cached), "{usages:?}");
+    let figures: Vec<_> =
+        usages.into_iter().map(|usage| (usage.scope, usage.input, usage.output, usage.cache_read)).collect();
+    // The agent reports the total of both turns in the second: 2468, 112 and 2000.
     let total = UsageScope::TurnTotal;
-    assert_eq!(usage, [(total, Some(1234), Some(56), Some(1000)); 2]);
+    assert_eq!(figures, [(total, Some(1234), Some(56), Some(1000)); 2]);
     let Some(Event::Session(info)) = events(&effects).into_iter().find(|event| matches!(event, Event::Session(_)))
     else {
         panic!("no session")
@@ -142,10 +134,10 @@ fn two_turns_in_one_process() {
 }
 
 #[test]
-fn permissions_are_asked_and_a_refusal_ends_the_turn() {
-    let effects = converse("acp_permissions", &asking("Touch.", "/lab/ws/1.0.102-acp_permissions"));
+fn permissions_are_asked_and_a_rejection_ends_the_turn() {
+    let effects = replay("acp_permissions", &asking_turn("Touch.", "/lab/ws/1.0.102-acp_permissions"));
     assert_eq!(outcomes(&effects), [Outcome::Cancelled]);
-    assert_eq!(texts(&effects), ["Trying.", "Again."], "the CLI's remark is no answer");
+    assert_eq!(texts(&effects), ["Trying.", "Again."], "a remark of the CLI is not an answer");
     let asks: Vec<_> = events(&effects)
         .into_iter()
         .filter_map(|event| match event {
@@ -171,16 +163,16 @@ fn permissions_are_asked_and_a_refusal_ends_the_turn() {
         (ToolStatus::Denied, None),
     ];
     assert_eq!(tools, expected);
-    assert!(!events(&effects).iter().any(|event| matches!(event, Event::FileChange(_))), "the edit was refused");
+    assert!(!events(&effects).iter().any(|event| matches!(event, Event::FileChange(_))), "the edit was rejected");
 }
 
 #[test]
 fn model_and_permissions_are_set_before_the_prompt() {
-    let mut wish = asking("One.", "/lab/ws/1.0.102-acp_github_models_and_load");
-    wish.approvals = Approvals::AllowAll;
-    wish.model = Some("gpt-5.4".into());
-    set_option(&mut wish, "transport", "\"acp\"");
-    let effects = converse("acp_github_models_and_load", &wish);
+    let mut turn = asking_turn("One.", "/lab/ws/1.0.102-acp_github_models_and_load");
+    turn.approvals = Approvals::AllowAll;
+    turn.model = Some("gpt-5.4".into());
+    set_option(&mut turn, "transport", "\"acp\"");
+    let effects = replay("acp_github_models_and_load", &turn);
     assert_eq!(outcomes(&effects), [Outcome::Completed]);
     assert_eq!(texts(&effects), ["First answer."]);
     let models: Vec<_> = events(&effects)
@@ -195,7 +187,7 @@ fn model_and_permissions_are_set_before_the_prompt() {
 
 #[test]
 fn without_a_login_the_turn_fails() {
-    let effects = converse("acp_no_auth", &asking("Hi", "/lab/ws/1.0.102-acp_no_auth"));
+    let effects = replay("acp_no_auth", &asking_turn("Hi", "/lab/ws/1.0.102-acp_no_auth"));
     assert!(matches!(&outcomes(&effects)[..], [Outcome::Failed(failure)] if failure.class == ErrorClass::Auth));
 }
 
@@ -214,44 +206,44 @@ fn answered(id: u32, result: &str) -> String {
     format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{result}}}\n")
 }
 
-/// A turn that has been prompted, and everything that was said since.
+/// The effects of these lines, after the prompt was sent.
 fn prompted(lines: &[String]) -> Vec<Effect> {
-    let (mut adapter, _) = start(&asking("Hi", "/w"));
-    say(&mut adapter, INITIALIZED);
-    say(&mut adapter, NEW);
-    lines.iter().flat_map(|line| say(&mut adapter, line)).collect()
+    let (mut adapter, _) = start(&asking_turn("Hi", "/w"));
+    receive(&mut adapter, INITIALIZED);
+    receive(&mut adapter, NEW);
+    lines.iter().flat_map(|line| receive(&mut adapter, line)).collect()
 }
 
 #[test]
-fn an_error_that_is_passed_off_as_text_fails_the_turn() {
+fn an_error_that_is_written_as_text_fails_the_turn() {
     let end = answered(3, "{\"stopReason\":\"end_turn\"}");
     let retry = chunk("Info: Request failed due to a transient API error. Retrying...");
     let error = chunk("Error: Authentication failed with provider at http://h/v1 (HTTP 401).");
     let effects = prompted(&[chunk("par"), retry, error, end.clone()]);
     assert!(matches!(&outcomes(&effects)[..], [Outcome::Failed(failure)]
         if failure.class == ErrorClass::Auth && failure.http_status == Some(401)));
-    let voided = |event: &&Event| matches!(event, Event::Discard(id) if id == "text-1");
-    assert!(events(&effects).iter().any(voided) && texts(&effects).is_empty());
+    let is_discarded = |event: &&Event| matches!(event, Event::Discard(id) if id == "text-1");
+    assert!(events(&effects).iter().any(is_discarded) && texts(&effects).is_empty());
 
     let effects = prompted(&[chunk("Error: "), chunk("that is what it printed."), end]);
-    assert_eq!(outcomes(&effects), [Outcome::Completed], "a model may begin so");
+    assert_eq!(outcomes(&effects), [Outcome::Completed], "a model may start a text like this");
     assert_eq!(texts(&effects), ["Error: that is what it printed."]);
 
     let wrote = answered(3, "{\"stopReason\":\"end_turn\",\"usage\":{\"outputTokens\":9}}");
     let effects = prompted(&[chunk("Error: none."), wrote]);
-    assert_eq!(outcomes(&effects), [Outcome::Completed], "it wrote something, and this is all there is");
+    assert_eq!(outcomes(&effects), [Outcome::Completed], "it wrote tokens, and there is no other text");
     assert_eq!(texts(&effects), ["Error: none."]);
 
     let wrote = answered(3, "{\"stopReason\":\"end_turn\",\"usage\":{\"outputTokens\":9}}");
     let effects = prompted(&[chunk("Error: No response was returned. Send your message again to retry."), wrote]);
     assert!(
         matches!(&outcomes(&effects)[..], [Outcome::Failed(failure)] if failure.class == ErrorClass::Provider),
-        "no model says that"
+        "no model writes that"
     );
 }
 
 #[test]
-fn reasons_to_stop_have_their_outcomes() {
+fn stop_reasons_have_their_outcomes() {
     for (reason, expected) in [
         ("end_turn", Outcome::Completed),
         ("cancelled", Outcome::Cancelled),
@@ -271,78 +263,78 @@ fn permission(id: &str) -> String {
 }
 
 #[test]
-fn a_cancellation_withdraws_what_was_asked() {
-    let (mut adapter, _) = start(&asking("Hi", "/w"));
-    say(&mut adapter, INITIALIZED);
-    say(&mut adapter, NEW);
-    say(&mut adapter, &permission("\"q-7\""));
+fn a_cancellation_withdraws_open_asks() {
+    let (mut adapter, _) = start(&asking_turn("Hi", "/w"));
+    receive(&mut adapter, INITIALIZED);
+    receive(&mut adapter, NEW);
+    receive(&mut adapter, &permission("\"q-7\""));
     let effects = handle(&mut adapter, Input::Cancel);
     let written = writes(&effects);
     assert_eq!((&written[0]["id"], &written[0]["result"]["outcome"]["outcome"]), (&"q-7".into(), &"cancelled".into()));
     assert_eq!((&written[1]["method"], &written[1]["params"]["sessionId"]), (&"session/cancel".into(), &"s".into()));
     assert_eq!(events(&effects), [&Event::AskWithdrawn("\"q-7\"".into())]);
     let late = Answer { ask: "\"q-7\"".into(), choice: Some("no".into()), text: None, input: None };
-    assert!(handle(&mut adapter, Input::Answer(late)).is_empty(), "nobody waits for it any more");
+    assert!(handle(&mut adapter, Input::Answer(late)).is_empty(), "the ask is no longer open");
 }
 
 #[test]
-fn a_turn_that_is_cancelled_before_its_prompt_is_never_begun() {
-    for said in [vec![], vec![INITIALIZED]] {
-        let (mut adapter, _) = start(&asking("Hi", "/w"));
-        for line in &said {
-            say(&mut adapter, line);
+fn a_turn_that_is_cancelled_before_its_prompt_never_starts() {
+    for received in [vec![], vec![INITIALIZED]] {
+        let (mut adapter, _) = start(&asking_turn("Hi", "/w"));
+        for line in &received {
+            receive(&mut adapter, line);
         }
         let effects = handle(&mut adapter, Input::Cancel);
         assert_eq!((outcomes(&effects), writes(&effects)), (vec![Outcome::Cancelled], vec![]));
-        let next = if said.is_empty() { INITIALIZED } else { NEW };
-        assert!(say(&mut adapter, next).is_empty());
+        let next = if received.is_empty() { INITIALIZED } else { NEW };
+        assert!(receive(&mut adapter, next).is_empty());
     }
-    let (mut adapter, _) = start(&asking("Hi", "/w"));
+    let (mut adapter, _) = start(&asking_turn("Hi", "/w"));
     for line in [INITIALIZED, NEW, &answered(3, "{\"stopReason\":\"end_turn\"}")] {
-        say(&mut adapter, line);
+        receive(&mut adapter, line);
     }
     assert!(handle(&mut adapter, Input::Cancel).is_empty(), "a turn that is over cannot be cancelled");
 }
 
 #[test]
-fn approvals_that_are_denied_are_not_asked() {
-    let mut wish = asking("Hi", "/w");
-    wish.approvals = Approvals::Deny;
-    set_option(&mut wish, "transport", "\"acp\"");
-    let (mut adapter, _) = start(&wish);
-    say(&mut adapter, INITIALIZED);
-    say(&mut adapter, NEW);
-    let effects = say(&mut adapter, &permission("0"));
+fn with_approvals_denied_nothing_is_asked() {
+    let mut turn = asking_turn("Hi", "/w");
+    turn.approvals = Approvals::Deny;
+    set_option(&mut turn, "transport", "\"acp\"");
+    let (mut adapter, _) = start(&turn);
+    receive(&mut adapter, INITIALIZED);
+    receive(&mut adapter, NEW);
+    let effects = receive(&mut adapter, &permission("0"));
     assert_eq!(writes(&effects)[0]["result"]["outcome"]["optionId"], "no");
     assert!(events(&effects).is_empty());
 }
 
 #[test]
-fn a_session_is_loaded_without_telling_its_past_again() {
-    let mut wish = asking("Hi", "/w");
-    wish.session = SessionChoice::Resume("old".into());
-    wish.effort = Some("high".into());
-    let (mut adapter, _) = start(&wish);
-    let effects = say(&mut adapter, INITIALIZED);
+fn the_history_of_a_loaded_session_is_not_reported_again() {
+    let mut turn = asking_turn("Hi", "/w");
+    turn.session = SessionChoice::Resume("old".into());
+    turn.effort = Some("high".into());
+    let (mut adapter, _) = start(&turn);
+    let effects = receive(&mut adapter, INITIALIZED);
     assert_eq!(
         (&writes(&effects)[0]["method"], &writes(&effects)[0]["params"]["sessionId"]),
         (&"session/load".into(), &"old".into())
     );
-    assert!(say(&mut adapter, &chunk("an old answer")).is_empty());
-    let effects = say(&mut adapter, &answered(2, "{}"));
+    assert!(receive(&mut adapter, &chunk("an old answer")).is_empty());
+    let effects = receive(&mut adapter, &answered(2, "{}"));
     assert!(
         matches!(events(&effects)[..], [Event::Session(info)] if info.id.as_deref() == Some("old") && info.resumed == Some(true))
     );
     assert_eq!(writes(&effects)[0]["params"]["configId"], "reasoning_effort");
-    let effects = say(
+    let effects = receive(
         &mut adapter,
         "{\"jsonrpc\":\"2.0\",\"id\":3,\"error\":{\"code\":-32602,\"message\":\"no such option\"}}\n",
     );
-    assert_eq!(writes(&effects)[0]["method"], "session/prompt", "the turn can do without");
+    assert_eq!(writes(&effects)[0]["method"], "session/prompt", "the turn works without it");
 
-    let (mut adapter, _) = start(&wish);
-    say(&mut adapter, INITIALIZED);
-    let effects = say(
+    let (mut adapter, _) = start(&turn);
+    receive(&mut adapter, INITIALIZED);
+    let effects = receive(
         &mut adapter,
         "{\"jsonrpc\":\"2.0\",\"id\":2,\"error\":{\"code\":-32602,\"message\":\"Session not found\"}}\n",
     );
@@ -369,23 +361,23 @@ fn an_edit_that_succeeds_changes_a_file() {
 }
 
 #[test]
-fn what_the_client_cannot_do_is_refused() {
+fn requests_that_the_adapter_does_not_support_are_rejected() {
     let effects =
         prompted(&["{\"jsonrpc\":\"2.0\",\"id\":9,\"method\":\"fs/read_text_file\",\"params\":{}}\n".to_owned()]);
     let written = writes(&effects);
     assert_eq!((&written[0]["id"], &written[0]["error"]["code"]), (&9.into(), &(-32601).into()));
 }
 
-/// 1.0.35 names the first model of its list as the session's, and then has none for the prompt.
+/// 1.0.35 reports the first model of its list, and then has none for the prompt.
 #[test]
-fn a_model_is_set_though_the_session_claims_to_have_it() {
-    let mut wish = asking("go", "/w");
-    wish.model = Some("gpt-mock".to_owned());
-    let (mut adapter, _) = start(&wish);
-    say(&mut adapter, "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"agentInfo\":{\"version\":\"1.0.35\"}}}\n");
+fn a_model_is_set_even_if_the_session_reports_it() {
+    let mut turn = asking_turn("go", "/w");
+    turn.model = Some("gpt-mock".to_owned());
+    let (mut adapter, _) = start(&turn);
+    receive(&mut adapter, "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"agentInfo\":{\"version\":\"1.0.35\"}}}\n");
     let opened = "{\"jsonrpc\":\"2.0\",\"id\":2,\"result\":{\"sessionId\":\"s\",\
                   \"models\":{\"availableModels\":[{\"modelId\":\"gpt-mock\"}],\"currentModelId\":\"gpt-mock\"}}}\n";
-    let written = writes(&say(&mut adapter, opened));
+    let written = writes(&receive(&mut adapter, opened));
     assert_eq!(written[0]["method"], "session/set_model", "{written:?}");
     assert_eq!(written[0]["params"]["modelId"], "gpt-mock");
 }

@@ -1,10 +1,11 @@
-//! What a session tells while it works: which tool it is, whose text, and which of it is the CLI's own.
+//! Updates of a session: names of tools, text of sub-agents, and remarks of the CLI.
 
-use super::{answered, asking, chunk, converse, outcomes, prompted, texts};
+use super::{answered, asking_turn, chunk, prompted, replay, texts};
+use crate::{notices, outcomes};
 use wharf_adapter::testing::{events, inline};
 use wharf_adapter::{Effect, Event, LogLevel, Outcome, ToolStatus};
 
-/// Tools by their ids, with their names and how they ended, in the order in which they began.
+/// Names and final statuses of the tools, in the order in which they started.
 fn tools(effects: &[Effect]) -> Vec<(String, ToolStatus)> {
     let mut tools: Vec<(String, String, ToolStatus)> = vec![];
     for event in events(effects) {
@@ -17,17 +18,9 @@ fn tools(effects: &[Effect]) -> Vec<(String, ToolStatus)> {
     tools.into_iter().map(|(_, name, status)| (name, status)).collect()
 }
 
-fn notices(effects: &[Effect]) -> Vec<(LogLevel, &str)> {
-    let all = events(effects).into_iter().filter_map(|event| match event {
-        Event::Notice(notice) => Some((notice.level, notice.text.as_str())),
-        _ => None,
-    });
-    all.collect()
-}
-
 #[test]
 fn tools_have_the_names_that_they_have_in_json_lines() {
-    let effects = converse("acp_tools", &asking("Use them.", "/lab/ws/1.0.102-acp_tools"));
+    let effects = replay("acp_tools", &asking_turn("Use them.", "/lab/ws/1.0.102-acp_tools"));
     assert_eq!(outcomes(&effects), [Outcome::Completed]);
     let names = ["bash", "create", "edit", "view", "grep", "glob", "sql", "lab-echo", "list_bash"];
     assert_eq!(tools(&effects), names.map(|name| (name.to_owned(), ToolStatus::Succeeded)));
@@ -39,12 +32,12 @@ fn tools_have_the_names_that_they_have_in_json_lines() {
 }
 
 #[test]
-fn remarks_of_the_cli_are_no_answer() {
-    let effects = converse("acp_tools", &asking("Use them.", "/lab/ws/1.0.102-acp_tools"));
+fn remarks_of_the_cli_are_not_an_answer() {
+    let effects = replay("acp_tools", &asking_turn("Use them.", "/lab/ws/1.0.102-acp_tools"));
     assert_eq!(texts(&effects), ["All done."]);
     assert_eq!(notices(&effects), [(LogLevel::Info, "Disabled tools: read_agent")]);
     let changed = events(&effects).into_iter().filter(|event| matches!(event, Event::FileChange(_)));
-    assert_eq!(changed.count(), 2, "what was made and what was edited, once each");
+    assert_eq!(changed.count(), 2, "one created and one edited file, once each");
 }
 
 fn update(rest: &str) -> String {
@@ -52,30 +45,30 @@ fn update(rest: &str) -> String {
     format!("{{\"jsonrpc\":\"2.0\",\"method\":\"session/update\",\"params\":{params}}}\n")
 }
 
-/// Nothing marks such a chunk: what follows tells whose it was.
+/// Only the next update shows whether such a chunk is a remark.
 #[test]
-fn a_model_may_begin_like_a_remark() {
+fn a_text_of_the_model_may_start_like_a_remark() {
     let end = answered(3, "{\"stopReason\":\"end_turn\",\"usage\":{\"outputTokens\":9}}");
     let call = update("\"usage_update\",\"used\":1,\"size\":2");
     let (info, rest) = (chunk("Info: "), chunk("it works."));
-    for (said, text, noticed) in [
+    for (chunks, text, notice_count) in [
         (vec![info.clone(), rest.clone()], vec!["Info: it works."], 0),
         (vec![chunk("Info: it works.")], vec!["Info: it works."], 0),
         (vec![chunk("Note: "), info.clone(), rest.clone()], vec!["Note: Info: it works."], 0),
         (vec![chunk("Info: a new version"), call.clone(), rest.clone()], vec!["it works."], 1),
         (vec![chunk("Info: one"), chunk("Info: two"), call.clone(), rest.clone()], vec!["it works."], 2),
     ] {
-        let effects = prompted(&[said.as_slice(), std::slice::from_ref(&end)].concat());
-        assert_eq!((texts(&effects), notices(&effects).len()), (text, noticed), "{said:?}");
+        let effects = prompted(&[chunks.as_slice(), std::slice::from_ref(&end)].concat());
+        assert_eq!((texts(&effects), notices(&effects).len()), (text, notice_count), "{chunks:?}");
         assert_eq!(outcomes(&effects), [Outcome::Completed]);
     }
-    let silent = answered(3, "{\"stopReason\":\"end_turn\"}");
-    let effects = prompted(&[chunk("Info: nothing to do"), silent]);
+    let without_tokens = answered(3, "{\"stopReason\":\"end_turn\"}");
+    let effects = prompted(&[chunk("Info: nothing to do"), without_tokens]);
     assert_eq!((texts(&effects), notices(&effects).len()), (vec![], 1), "the model wrote nothing");
 }
 
 #[test]
-fn a_call_that_is_made_again_voids_what_the_failed_one_wrote() {
+fn a_retried_call_discards_the_text_of_the_failed_one() {
     for remark in [
         "Info: Request failed due to a transient API error. Retrying...",
         "Info: Response was interrupted due to a server error. Retrying...",
@@ -84,16 +77,16 @@ fn a_call_that_is_made_again_voids_what_the_failed_one_wrote() {
         let effects =
             prompted(&[chunk("par"), chunk(remark), chunk("whole"), answered(3, "{\"stopReason\":\"end_turn\"}")]);
         assert_eq!(texts(&effects), ["whole"], "{remark}");
-        let voided = |event: &&Event| matches!(event, Event::Discard(id) if id == "text-1");
-        assert!(events(&effects).iter().any(voided), "{remark}");
+        let is_discarded = |event: &&Event| matches!(event, Event::Discard(id) if id == "text-1");
+        assert!(events(&effects).iter().any(is_discarded), "{remark}");
     }
 }
 
 #[test]
 fn a_sub_agents_text_and_tools_have_its_call_as_parent() {
-    let effects = converse("acp_subagent", &asking("MAINGO", "/lab/ws/1.0.102-acp_subagent"));
+    let effects = replay("acp_subagent", &asking_turn("MAINGO", "/lab/ws/1.0.102-acp_subagent"));
     let task = Some("call_f751abdad0");
-    let told: Vec<_> = events(&effects)
+    let reported: Vec<_> = events(&effects)
         .into_iter()
         .filter_map(|event| match event {
             Event::Message(part) | Event::Thinking(part) => Some((inline(&part.text), part.parent.as_deref())),
@@ -110,12 +103,12 @@ fn a_sub_agents_text_and_tools_have_its_call_as_parent() {
         ("The file says hello.", task),
         ("It was looked at.", None),
     ];
-    assert_eq!(told, expected);
+    assert_eq!(reported, expected);
 }
 
-/// With two at once the protocol does not say which sub-agent belongs to which call.
+/// With two open calls the protocol does not say which sub-agent belongs to which call.
 #[test]
-fn a_sub_agent_among_several_stands_for_itself() {
+fn a_sub_agent_among_several_has_its_own_id_as_parent() {
     let task = |id: &str| {
         update(&format!(
             "\"tool_call\",\"toolCallId\":\"{id}\",\"title\":\"t\",\"kind\":\"other\",\"rawInput\":{{\"agent_type\":\"x\"}}"
@@ -133,15 +126,15 @@ fn a_sub_agent_among_several_stands_for_itself() {
 }
 
 #[test]
-fn a_tool_that_a_cancellation_cut_off_is_cancelled() {
-    let effects = converse("acp_cancel_tool", &asking("Nap.", "/lab/ws/1.0.102-acp_cancel_tool"));
+fn a_tool_that_a_cancellation_stopped_is_cancelled() {
+    let effects = replay("acp_cancel_tool", &asking_turn("Nap.", "/lab/ws/1.0.102-acp_cancel_tool"));
     assert_eq!(outcomes(&effects), [Outcome::Cancelled]);
     assert_eq!(tools(&effects), [("bash".to_owned(), ToolStatus::Cancelled)]);
 }
 
-/// The agent waits for an answer, whatever it asked.
+/// The agent waits until it gets an answer.
 #[test]
-fn a_permission_that_cannot_be_read_is_answered() {
+fn a_malformed_permission_request_is_answered() {
     let ask = "{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"session/request_permission\",\"params\":[]}\n";
     let effects = prompted(&[ask.to_owned()]);
     assert!(matches!(events(&effects)[..], [Event::Malformed(_)]), "{effects:?}");

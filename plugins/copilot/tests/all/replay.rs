@@ -1,8 +1,9 @@
-//! Real captures of the CLI, replayed: what comes out is what a person read in the capture.
+//! Real captures of the CLI, replayed: the report must match what a person read in the capture.
 //!
-//! `expected.json` beside each capture was derived from the capture's documented fields by a script that does not know
-//! this adapter, and reviewed.
+//! `expected.json` of each capture was derived from its documented fields by a script that does not know this adapter,
+//! and was then reviewed.
 
+use crate::captures;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::fs;
@@ -12,15 +13,14 @@ use wharf_adapter::{Adapter, Effect, Effects, Event, Evidence, ExitStatus, Failu
 use wharf_adapter_copilot::Copilot;
 
 fn scenarios() -> Vec<PathBuf> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/transcripts/copilot");
     let list = |folder: &Path| -> Vec<PathBuf> {
         let entries = fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("an entry").path());
         entries.filter(|path| path.is_dir()).collect()
     };
-    let mut all: Vec<PathBuf> = list(&root).iter().flat_map(|version| list(version)).collect();
+    let mut all: Vec<PathBuf> = list(&captures()).iter().flat_map(|version| list(version)).collect();
     all.retain(|scenario| scenario.join("expected.json").exists());
     all.sort();
-    assert!(all.len() > 100, "the corpus is not there");
+    assert!(all.len() > 100, "only {} captures were found", all.len());
     all
 }
 
@@ -28,19 +28,19 @@ fn read(scenario: &Path, file: &str) -> String {
     fs::read_to_string(scenario.join(file)).unwrap_or_else(|error| panic!("{}/{file}: {error}", scenario.display()))
 }
 
-/// The effects of a whole run, and the failure that is left where nothing ended the turn.
-fn replay(scenario: &Path, with_version: bool, lines_a_chunk: usize) -> (Vec<Effect>, Option<Failure>) {
+/// The effects of a whole run, and the failure if nothing ended the turn.
+fn replay(scenario: &Path, with_version: bool, lines_per_chunk: usize) -> (Vec<Effect>, Option<Failure>) {
     let version = scenario.parent().and_then(Path::file_name).and_then(|name| name.to_str()).expect("a version");
-    let mut wish = turn::<Copilot>("prompt");
-    wish.session = SessionChoice::Fresh(None);
+    let mut turn = turn::<Copilot>("prompt");
+    turn.session = SessionChoice::Fresh(None);
     let mut program = binary(version);
     program.version = program.version.filter(|_| with_version);
     let mut adapter = Copilot::default();
-    adapter.build_args(&wish, &program).expect("a command line");
-    adapter.build_prompt(&wish, &program).expect("a prompt");
+    adapter.build_args(&turn, &program).expect("a command line");
+    adapter.build_prompt(&turn, &program).expect("a prompt");
     let (stdout, stderr) = (read(scenario, "stdout.jsonl"), read(scenario, "stderr.txt"));
-    let mut effects = play(&mut adapter, Stream::Stdout, &stdout, lines_a_chunk);
-    effects.extend(play(&mut adapter, Stream::Stderr, &stderr, lines_a_chunk));
+    let mut effects = play(&mut adapter, Stream::Stdout, &stdout, lines_per_chunk);
+    effects.extend(play(&mut adapter, Stream::Stderr, &stderr, lines_per_chunk));
     let code: i32 = read(scenario, "exit").trim().parse().expect("a number");
     let exit = if code < 0 {
         ExitStatus { code: None, signal: Some(-code) }
@@ -65,7 +65,7 @@ fn name(value: &impl std::fmt::Debug) -> String {
     name
 }
 
-/// What an orchestrator is told in the end, as the host derives it.
+/// The report of a run, as the host makes it.
 fn report(effects: &[Effect], failure: Option<Failure>) -> Value {
     let (mut session, mut model, mut message, mut answer) = (None, None, None, None);
     let mut tools: Vec<Value> = vec![];
@@ -161,12 +161,12 @@ fn report(effects: &[Effect], failure: Option<Failure>) -> Value {
     })
 }
 
-#[expect(clippy::print_stderr, reason = "a failing test shall say which type is not known")]
+#[expect(clippy::print_stderr, reason = "a failing test names the unknown type")]
 fn eprintln_unknown(kind: &str) {
     eprintln!("unknown type {kind}");
 }
 
-/// Numbers compare by value, not by how they are written.
+/// Compares numbers by value, not by their text.
 fn same(left: &Value, right: &Value) -> bool {
     match (left, right) {
         (Value::Number(left), Value::Number(right)) => left.as_f64() == right.as_f64(),
@@ -182,7 +182,7 @@ fn same(left: &Value, right: &Value) -> bool {
 }
 
 #[test]
-fn captures_replay_to_what_was_read_in_them() {
+fn every_capture_gives_the_expected_report() {
     let mut wrong = vec![];
     for scenario in scenarios() {
         let expected: Value = serde_json::from_str(&read(&scenario, "expected.json")).expect("JSON");
@@ -199,12 +199,12 @@ fn captures_replay_to_what_was_read_in_them() {
 }
 
 #[test]
-fn neither_the_chunks_nor_knowing_the_version_change_the_outcome() {
+fn neither_chunk_boundaries_nor_the_version_change_the_report() {
     for scenario in scenarios() {
         let (whole, failure) = replay(&scenario, true, usize::MAX);
         for lines in [1, 7] {
-            let (cut, _) = replay(&scenario, true, lines);
-            assert!(cut == whole, "{} in chunks of {lines}", scenario.display());
+            let (split, _) = replay(&scenario, true, lines);
+            assert!(split == whole, "{} in chunks of {lines}", scenario.display());
         }
         let (unversioned, _) = replay(&scenario, false, 3);
         assert!(same(&report(&unversioned, failure.clone()), &report(&whole, failure)), "{}", scenario.display());
@@ -212,16 +212,16 @@ fn neither_the_chunks_nor_knowing_the_version_change_the_outcome() {
 }
 
 #[test]
-fn nothing_that_an_agent_prints_makes_it_panic() {
+fn no_output_makes_the_adapter_panic() {
     for scenario in scenarios().iter().step_by(5) {
         let stdout = read(scenario, "stdout.jsonl");
         let mut adapter = Copilot::default();
         for (number, line) in stdout.lines().take(80).enumerate() {
             for cut in [line.len() / 3, line.len() / 2, line.len() - line.len().min(1 + number)] {
-                let cut = (0..=cut).rev().find(|at| line.is_char_boundary(*at)).expect("the beginning is one");
+                let cut = (0..=cut).rev().find(|at| line.is_char_boundary(*at)).expect("zero is a boundary");
                 play(&mut adapter, Stream::Stdout, &format!("{}\n{}\n", &line[..cut], &line[cut..]), 2);
             }
-            // The right types with the wrong contents, and the other way round.
+            // Known types with wrong contents, and unknown types with known contents.
             for (from, to) in [
                 ("\"data\":{", "\"data\":[{"),
                 ("\"data\":", "\"dada\":"),

@@ -1,36 +1,23 @@
-//! What the documents that the project grew from say about Copilot's output, where no other test covers it.
+//! Claims of other documents about Copilot's output that no other test covers.
 //!
-//! The table in `docs/adapters/copilot.md` says for every claim what became of it.
+//! The table in `docs/adapters/copilot.md` has the result for every claim.
 
+use crate::{captures, event, notices, outcomes, run, usages};
 use std::fs;
 use std::path::{Path, PathBuf};
-use wharf_adapter::testing::{FakeHost, binary, environment, events, inline, play, turn};
-use wharf_adapter::{Adapter, Capabilities, Effect, Event, LogLevel, ModelList, Outcome, Stream, ToolStatus};
+use wharf_adapter::testing::{FakeHost, environment, events, inline};
+use wharf_adapter::{Adapter, Capabilities, Effect, Event, LogLevel, ModelList, Outcome, ToolStatus};
 use wharf_adapter_copilot::Copilot;
-
-fn run(lines: &[String]) -> Vec<Effect> {
-    let mut adapter = Copilot::default();
-    adapter.build_args(&turn::<Copilot>("prompt"), &binary("1.0.102")).expect("a command line");
-    play(&mut adapter, Stream::Stdout, &(lines.join("\n") + "\n"), 1)
-}
-
-fn event(kind: &str, data: &str) -> String {
-    format!(r#"{{"type":"{kind}","data":{data},"id":"i","timestamp":"2026-11-15T23:00:00.000Z","parentId":null}}"#)
-}
 
 fn result(code: i32, usage: &str) -> String {
     format!(r#"{{"type":"result","sessionId":"s","exitCode":{code},"usage":{usage}}}"#)
 }
 
 fn outcome(effects: &[Effect]) -> Option<Outcome> {
-    let mut ends = events(effects).into_iter().filter_map(|event| match event {
-        Event::TurnEnded(end) => Some(end.outcome.clone()),
-        _ => None,
-    });
-    ends.next_back()
+    outcomes(effects).pop()
 }
 
-/// `OpenClaw` lists them from the SDK's schema; most never reach stdout, but another version may write them there.
+/// From `OpenClaw`'s list of the SDK's schema. Most never reach stdout, but another version may write them there.
 #[test]
 fn every_event_of_the_sdks_schema_is_known() {
     let schema = [
@@ -67,24 +54,24 @@ fn every_event_of_the_sdks_schema_is_known() {
         .collect();
     kinds.push("abort".to_owned());
     let effects = run(&kinds.iter().map(|kind| event(kind, "{}")).collect::<Vec<_>>());
-    let strangers: Vec<_> = events(&effects).into_iter().filter(|event| matches!(event, Event::Unknown(_))).collect();
-    assert!(strangers.is_empty(), "{strangers:?}");
+    let unknown: Vec<_> = events(&effects).into_iter().filter(|event| matches!(event, Event::Unknown(_))).collect();
+    assert!(unknown.is_empty(), "{unknown:?}");
     assert!(events(&run(&[event("function", "{}")])).contains(&&Event::Unknown("function".into())));
 }
 
-/// The names of `schemas/session-events.schema.json` in the packages of both versions.
+/// The names in `schemas/session-events.schema.json` in the packages of both versions.
 #[test]
 fn every_event_of_the_packages_schemas_is_known() {
-    for names in [include_str!("schema-1.0.35.txt"), include_str!("schema-1.0.102.txt")] {
+    for names in [include_str!("../schema-1.0.35.txt"), include_str!("../schema-1.0.102.txt")] {
         let effects = run(&names.lines().map(|kind| event(kind, "{}")).collect::<Vec<_>>());
-        let strangers: Vec<_> = events(&effects).into_iter().filter(|one| matches!(one, Event::Unknown(_))).collect();
-        assert!(strangers.is_empty() && names.lines().count() > 70, "{strangers:?}");
+        let unknown: Vec<_> = events(&effects).into_iter().filter(|one| matches!(one, Event::Unknown(_))).collect();
+        assert!(unknown.is_empty() && names.lines().count() > 70, "{unknown:?}");
     }
 }
 
-/// What is optional, or may be empty, is left out.
+/// Optional fields are missing.
 #[test]
-fn a_text_that_is_left_out_is_no_drift() {
+fn a_missing_text_is_not_drift() {
     let effects = run(&[
         event("assistant.reasoning_delta", r#"{"reasoningId":"r","deltaContent":"hm"}"#),
         event("assistant.reasoning", r#"{"reasoningId":"r"}"#),
@@ -103,10 +90,10 @@ fn a_text_that_is_left_out_is_no_drift() {
         event("assistant.turn_retry", "{}"),
         event("model.call_failure", "{}"),
     ]);
-    let drift = |event: &&Event| matches!(event, Event::Malformed(_) | Event::Unknown(_));
-    assert_eq!(events(&effects).into_iter().find(drift), None);
+    let is_drift = |event: &&Event| matches!(event, Event::Malformed(_) | Event::Unknown(_));
+    assert_eq!(events(&effects).into_iter().find(is_drift), None);
     let thoughts = events(&effects).into_iter().filter(|event| matches!(event, Event::Thinking(_))).count();
-    assert_eq!(thoughts, 0, "what streamed is not replaced by nothing");
+    assert_eq!(thoughts, 0, "streamed text is not replaced by an empty one");
 }
 
 #[test]
@@ -118,7 +105,7 @@ fn every_documented_reason_of_an_abort_cancels() {
 }
 
 #[test]
-fn warnings_remarks_and_broken_servers_are_noticed() {
+fn warnings_remarks_and_broken_servers_are_notices() {
     let effects = run(&[
         event("session.warning", r#"{"warningType":"mcp","message":"blocked"}"#),
         event("session.info", r#"{"infoType":"configuration","message":"Disabled tools: bash"}"#),
@@ -127,33 +114,26 @@ fn warnings_remarks_and_broken_servers_are_noticed() {
         event("session.mcp_server_status_changed", r#"{"serverName":"bad","status":"error","error":"no such file"}"#),
         result(0, "{}"),
     ]);
-    let notices: Vec<_> = events(&effects)
-        .into_iter()
-        .filter_map(|event| match event {
-            Event::Notice(notice) => Some((notice.level, notice.text.as_str())),
-            _ => None,
-        })
-        .collect();
     let expected = [
         (LogLevel::Warn, "blocked"),
         (LogLevel::Info, "Disabled tools: bash"),
         (LogLevel::Warn, "MCP server bad: error: no such file"),
     ];
-    assert_eq!(notices, expected);
+    assert_eq!(notices(&effects), expected);
     assert_eq!(outcome(&effects), Some(Outcome::Completed));
 }
 
 #[test]
-fn what_an_enterprise_forbids_is_noticed() {
+fn restrictions_of_an_enterprise_are_notices() {
     let data = r#"{"action":"bypass_permissions_blocked","setting":"x","failClosed":false,"message":"not here"}"#;
     let effects = run(&[event("session.managed_settings_enforced", data)]);
     let [Event::Notice(notice)] = events(&effects)[..] else { panic!("{effects:?}") };
     assert_eq!((notice.level, notice.text.as_str()), (LogLevel::Warn, "not here"));
 }
 
-/// The warnings that make the CLI exit with 1.
+/// Some warnings make the CLI exit with 1.
 #[test]
-fn a_warning_explains_a_failure_that_has_no_error() {
+fn a_warning_explains_a_failure_without_an_error() {
     let warning =
         event("session.warning", r#"{"warningType":"policy_blocked","message":"your organization forbids it"}"#);
     assert!(matches!(outcome(&run(&[warning.clone(), result(1, "{}")])), Some(Outcome::Failed(failure))
@@ -168,23 +148,17 @@ fn the_result_counts_requests_time_and_lines_and_leaves_tokens_unknown() {
         r#"{{"premiumRequests":2,"totalApiDurationMs":5485,"sessionDurationMs":9103,"codeChanges":{changes}}}"#
     );
     let effects = run(&[result(0, &counts)]);
-    let usages: Vec<_> = events(&effects)
-        .into_iter()
-        .filter_map(|event| match event {
-            Event::Usage(usage) => Some(usage),
-            _ => None,
-        })
-        .collect();
-    let [usage] = usages[..] else { panic!("{usages:?}") };
+    let usages = usages(&effects);
+    let [usage] = usages.as_slice() else { panic!("{usages:?}") };
     assert_eq!((usage.units.as_slice(), usage.api_millis), (&[("premium-requests".to_owned(), 2.0)][..], Some(5485)));
     assert_eq!((usage.input, usage.output, usage.cache_read, usage.cost_micros), (None, None, None, None));
     assert!(events(&effects).contains(&&Event::Other(("code-changes".into(), changes.into()))));
-    let silent = run(&[result(0, "{}")]);
-    assert!(!events(&silent).iter().any(|event| matches!(event, Event::Usage(_))), "nothing said is not zero");
+    let without = run(&[result(0, "{}")]);
+    assert!(!events(&without).iter().any(|event| matches!(event, Event::Usage(_))), "unknown is not zero");
 }
 
 #[test]
-fn a_tool_tells_its_error_and_may_end_without_a_start() {
+fn a_tool_reports_its_error_and_may_end_without_a_start() {
     for (code, expected) in
         [("failure", ToolStatus::Failed), ("denied", ToolStatus::Denied), ("rejected", ToolStatus::Denied)]
     {
@@ -195,9 +169,9 @@ fn a_tool_tells_its_error_and_may_end_without_a_start() {
     }
 }
 
-/// The providers' own fields of a message, as Minions found them, and one that nobody knows.
+/// Fields of a message that only some providers have, as Minions found them, and one unknown field.
 #[test]
-fn the_message_is_the_truth_whatever_else_it_carries() {
+fn the_message_replaces_its_deltas_whatever_other_fields_it_has() {
     for more in [
         r#""reasoningOpaque":"x","encryptedContent":"y","phase":"final_answer","requestId":"r","outputTokens":52"#,
         r#""reasoningOpaque":"x","reasoningText":"I think""#,
@@ -220,7 +194,7 @@ fn the_message_is_the_truth_whatever_else_it_carries() {
 }
 
 #[test]
-fn what_both_versions_can_is_among_the_capabilities() {
+fn both_versions_have_the_claimed_capabilities() {
     let claimed = Capabilities::STREAMING
         | Capabilities::SESSION_RESUME
         | Capabilities::MODEL_DISCOVERY
@@ -234,8 +208,8 @@ fn what_both_versions_can_is_among_the_capabilities() {
     }
 }
 
-/// The token that a list of models was asked for with.
-fn asked_with(host: &FakeHost) -> String {
+/// The token in the request for a list of models.
+fn token_sent(host: &FakeHost) -> String {
     let list = Copilot::default().list_models(host, None);
     assert!(matches!(list, ModelList::Models(_)), "{list:?}");
     let requests = host.requests.borrow();
@@ -244,47 +218,47 @@ fn asked_with(host: &FakeHost) -> String {
 }
 
 #[test]
-fn models_are_asked_for_with_the_token_that_counts() {
+fn models_are_requested_with_the_right_token() {
     let gh = FakeHost::default().program("gh", "/gh").output("/gh auth token", 0, "gho_stored\n").response(
         "GET https://api.githubcopilot.com/models",
         200,
         r#"{"data":[]}"#,
     );
-    assert_eq!(asked_with(&gh), "Bearer gho_stored");
-    assert_eq!(asked_with(&gh.with_variable("GH_TOKEN", "gho_set")), "Bearer gho_set");
+    assert_eq!(token_sent(&gh), "Bearer gho_stored");
+    assert_eq!(token_sent(&gh.with_variable("GH_TOKEN", "gho_set")), "Bearer gho_set");
     let own = FakeHost::default()
         .with_variable("COPILOT_PROVIDER_BASE_URL", "https://h/v1")
         .with_variable("COPILOT_PROVIDER_API_KEY", "key")
         .response("GET https://h/v1/models", 200, r#"{"data":[]}"#);
-    assert_eq!(asked_with(&own), "Bearer key");
-    assert_eq!(asked_with(&own.with_variable("COPILOT_PROVIDER_BEARER_TOKEN", "bearer")), "Bearer bearer");
+    assert_eq!(token_sent(&own), "Bearer key");
+    assert_eq!(token_sent(&own.with_variable("COPILOT_PROVIDER_BEARER_TOKEN", "bearer")), "Bearer bearer");
 }
 
-fn files_below(folder: &Path, into: &mut Vec<PathBuf>) {
+fn files_in(folder: &Path, into: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(folder).expect("a folder") {
         let path = entry.expect("an entry").path();
-        if path.is_dir() { files_below(&path, into) } else { into.push(path) }
+        if path.is_dir() { files_in(&path, into) } else { into.push(path) }
     }
 }
 
-/// The table must not name what is gone: every test in it is there, and every capture.
+/// Every test and every capture that the table names must exist.
 #[test]
-fn what_the_table_of_claims_names_exists() {
+fn tests_and_captures_in_the_table_of_claims_exist() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let page = fs::read_to_string(root.join("../../docs/adapters/copilot.md")).expect("the page");
     let (_, table) = page.split_once("## Claims of the documents").expect("the table");
     let mut files = vec![];
     for folder in ["src", "tests"] {
-        files_below(&root.join(folder), &mut files);
+        files_in(&root.join(folder), &mut files);
     }
     let source: String = files.iter().filter_map(|path| fs::read_to_string(path).ok()).collect();
-    let captures = ["1.0.35", "1.0.102"].map(|version| root.join("../../tests/transcripts/copilot").join(version));
-    let folders: Vec<String> = captures
+    let versions = ["1.0.35", "1.0.102"].map(|version| captures().join(version));
+    let folders: Vec<String> = versions
         .iter()
         .flat_map(|folder| fs::read_dir(folder).expect("captures"))
         .map(|entry| entry.expect("an entry").file_name().to_string_lossy().into_owned())
         .collect();
-    // Names of tests have several words, and so do those of captures, which may end in a star.
+    // Names of tests and captures have several words. Names of captures may end with a star.
     let is_name = |word: &&str| {
         word.matches('_').count() >= 2
             && !word.ends_with('_')
@@ -292,11 +266,11 @@ fn what_the_table_of_claims_names_exists() {
     };
     let names: Vec<&str> = table.split('`').skip(1).step_by(2).filter(is_name).collect();
     assert!(names.len() > 60, "only {} names were found", names.len());
-    let is_there = |name: &str| {
-        let begin = name.trim_end_matches('*');
-        let is_capture = |folder: &String| if begin == name { folder == name } else { folder.starts_with(begin) };
+    let exists = |name: &str| {
+        let prefix = name.trim_end_matches('*');
+        let is_capture = |folder: &String| if prefix == name { folder == name } else { folder.starts_with(prefix) };
         source.contains(&format!("fn {name}(")) || folders.iter().any(is_capture)
     };
-    let missing: Vec<_> = names.into_iter().filter(|name| !is_there(name)).collect();
+    let missing: Vec<_> = names.into_iter().filter(|name| !exists(name)).collect();
     assert!(missing.is_empty(), "{missing:?}");
 }

@@ -1,19 +1,12 @@
-//! Tokens and requests: where each version has them, and what they count.
+//! Tokens and requests: where each version reports them, and their scope.
 
-use super::{ID, RESULT, event, run, started};
+use super::{ID, RESULT};
+use crate::{event, run, started, usages};
 use wharf_adapter::testing::{FakeHost, events, finish, play};
-use wharf_adapter::{Adapter, Effect, Event, SessionChoice, Stream, Usage, UsageScope};
+use wharf_adapter::{Adapter, Event, SessionChoice, Stream, Usage, UsageScope};
 
 const ACCOUNT: &str = r#"{"totalNanoAiu":2500000000,"aiCreditsStatus":"ok","modelMetrics":{"m":{"requests":{"count":1,"cost":1},
     "usage":{"inputTokens":10,"outputTokens":5,"cacheReadTokens":3,"cacheWriteTokens":0,"reasoningTokens":2}}}}"#;
-
-fn usages(effects: &[Effect]) -> Vec<Usage> {
-    let all = events(effects).into_iter().filter_map(|event| match event {
-        Event::Usage(usage) => Some(usage.clone()),
-        _ => None,
-    });
-    all.collect()
-}
 
 fn expected_usage(scope: UsageScope) -> Usage {
     Usage {
@@ -27,7 +20,7 @@ fn expected_usage(scope: UsageScope) -> Usage {
     }
 }
 
-/// 1.0.102 goes on counting where another process left a session; 1.0.35 counts anew.
+/// 1.0.102 continues the totals of earlier processes; 1.0.35 starts at zero.
 #[test]
 fn newer_versions_count_over_the_whole_session() {
     let call = event("model.call_start", r#"{"turnId":"0","model":"m"}"#);
@@ -40,8 +33,8 @@ fn newer_versions_count_over_the_whole_session() {
     assert_eq!(scopes(&[RESULT]), [UsageScope::TurnTotal]);
     let mut adapter = started("1.0.102", SessionChoice::Fresh(None));
     play(&mut adapter, Stream::Stdout, &checkpoint, 1);
-    let cut_off = usages(&finish(&mut adapter, &FakeHost::default(), 0));
-    assert!(cut_off.iter().any(|usage| usage.units == [("premium-requests".to_owned(), 2.0)]), "{cut_off:?}");
+    let interrupted = usages(&finish(&mut adapter, &FakeHost::default(), 0));
+    assert!(interrupted.iter().any(|usage| usage.units == [("premium-requests".to_owned(), 2.0)]), "{interrupted:?}");
 }
 
 #[test]
@@ -58,7 +51,7 @@ fn tokens_are_read_from_the_usage_file() {
 }
 
 #[test]
-fn tokens_are_read_from_the_journal_where_there_is_no_file() {
+fn tokens_are_read_from_the_journal_without_a_usage_file() {
     let journal = |stamp: &str| {
         let account = ACCOUNT.replace(['\n'], "");
         format!(
@@ -82,9 +75,9 @@ fn tokens_are_read_from_the_journal_where_there_is_no_file() {
     }
 }
 
-/// 1.0.35 counts in its messages what the model wrote; what was sent to it stands in the journal only.
+/// In 1.0.35 messages have output tokens only; the journal has the input tokens.
 #[test]
-fn the_journal_is_read_though_messages_were_counted() {
+fn the_journal_is_read_even_if_messages_were_counted() {
     let account = ACCOUNT.replace(['\n'], "");
     let path = format!("/home/user/.copilot/session-state/{ID}/events.jsonl");
     let line =
@@ -97,10 +90,10 @@ fn the_journal_is_read_though_messages_were_counted() {
     assert_eq!(usages(&finish(&mut adapter, &host, 0)).first(), Some(&expected_usage(UsageScope::TurnTotal)));
 }
 
-/// A session may have been begun by another program, or be found only by `--continue`.
+/// Another program may have started the session, or `--continue` found it.
 #[test]
-fn a_session_that_goes_on_is_charged_with_what_this_run_added() {
-    let sum = |stamp: &str, input: u64, requests: u64| {
+fn a_continued_session_reports_what_this_run_added() {
+    let total = |stamp: &str, input: u64, requests: u64| {
         let usage = format!(r#"{{"inputTokens":{input},"outputTokens":{}}}"#, input / 10);
         let millis = requests * 7;
         let data = format!(
@@ -110,8 +103,8 @@ fn a_session_that_goes_on_is_charged_with_what_this_run_added() {
     };
     let call = event("model.call_start", r#"{"turnId":"0","model":"m"}"#);
     let path = format!("/home/user/.copilot/session-state/{ID}/events.jsonl");
-    let before = sum("2026-11-15T22:00:00.000Z", 100, 1) + &sum("2026-11-15T22:30:00.000Z", 300, 3);
-    let now = sum("2026-11-15T23:00:10.000Z", 420, 4);
+    let before = total("2026-11-15T22:00:00.000Z", 100, 1) + &total("2026-11-15T22:30:00.000Z", 300, 3);
+    let now = total("2026-11-15T23:00:10.000Z", 420, 4);
     for (session, journal, expected) in [
         (SessionChoice::Resume(ID.into()), before.clone() + &now, Some((120, 12, 1.0, Some(7)))),
         (SessionChoice::MostRecent, before.clone() + &now, Some((120, 12, 1.0, Some(7)))),
@@ -124,12 +117,12 @@ fn a_session_that_goes_on_is_charged_with_what_this_run_added() {
         play(&mut adapter, Stream::Stdout, &format!("{call}\n{RESULT}"), 1);
         let figures = usages(&finish(&mut adapter, &host, 0));
         let turn: Vec<_> = figures.iter().filter(|usage| usage.scope == UsageScope::TurnTotal).collect();
-        let told = match turn[..] {
+        let reported = match turn[..] {
             [tokens, more] => {
                 Some((tokens.input.unwrap_or(0), tokens.output.unwrap_or(0), more.units[0].1, more.api_millis))
             }
             _ => None,
         };
-        assert_eq!(told, expected, "{journal}");
+        assert_eq!(reported, expected, "{journal}");
     }
 }
