@@ -6,7 +6,7 @@
 
 use wharf_adapter::{Effects, Json, Usage, UsageScope};
 
-/// The Messages API, and Claude Code after it, counts cache reads and cache writes apart from the input.
+/// The Messages API counts cache reads and cache writes separately from the input, and so does Claude Code.
 pub(crate) const INPUT_INCLUDES_CACHED: bool = false;
 
 /// Figures of one model.

@@ -3,17 +3,19 @@
 //! One process is one turn. Events with an `agentId` come from a sub-agent: its text has a parent and is never the answer.
 //! Only the `result` line ends the turn; `assistant.idle` does not.
 
+mod result;
+
 use crate::agent_error::AgentError;
 use crate::ignored::is_ignored;
 use crate::notices;
-use crate::outcome::{OutcomeFacts, blocked_reason};
+use crate::outcome::OutcomeFacts;
 use crate::subagents::Subagents;
 use crate::time;
 use crate::tools::Tools;
 use crate::usage::{self, Counted};
 use std::borrow::Cow;
 use wharf_adapter::{
-    ChangeKind, ContextUsage, Effects, ErrorClass, Event, FileChange, Json, LogLevel, Malformed, Outcome, RateLimit,
+    ChangeKind, ContextUsage, Effects, ErrorClass, Event, FileChange, Json, LogLevel, Malformed, RateLimit,
     SessionInfo, Text, UsageScope,
 };
 
@@ -376,60 +378,5 @@ impl LineParser {
             agent_version: self.settings.version.clone(),
         }));
         self.reported_model.clone_from(&self.model);
-    }
-
-    fn result(&mut self, line: Json<'_>, out: &mut Effects) -> Result<(), Malformed> {
-        let [session, code, counts, outcome, blocker] =
-            line.pick(["sessionId", "exitCode", "usage", "outcome", "blocker"])?;
-        let code = code.i32().ok_or(Malformed)?;
-        if let Some(id) = session.filled() {
-            let id = id.into_owned();
-            out.emit(Event::Session(SessionInfo {
-                resumed: self.resumed(&id),
-                id: Some(id.clone()),
-                model: self.model.clone(),
-                agent_version: self.settings.version.clone(),
-            }));
-            self.session = Some(id);
-        }
-        usage::result(counts, self.scope(), out);
-        let changes = counts.get("codeChanges");
-        if changes.is_object() {
-            out.emit(Event::Other(("code-changes".to_owned(), changes.raw().to_owned())));
-        }
-        let outcome = if outcome.is("blocked") {
-            Outcome::Blocked(blocked_reason(blocker).or_else(|| self.facts.summary.clone()).unwrap_or_default())
-        } else {
-            self.facts.outcome(code)
-        };
-        let answer = self.facts.answer().map(Text::Inline);
-        out.turn_ended(outcome, answer);
-        self.ended = true;
-        Ok(())
-    }
-
-    fn resumed(&self, id: &str) -> Option<bool> {
-        let requested = self.settings.resume.as_deref()?;
-        match self.settings.resume_is_strict {
-            // Otherwise it would have failed. A name or a prefix works like an id.
-            true => Some(true),
-            // Old versions start a new session with an unknown id: the same id proves nothing.
-            false if requested == id => None,
-            false => Some(id.starts_with(requested)),
-        }
-    }
-
-    /// The process has exited. Without a `result` line, the events before it decide.
-    pub(crate) fn finish(&mut self, out: &mut Effects) {
-        if self.ended {
-            return;
-        }
-        if let Some(count) = self.premium_requests {
-            usage::premium_requests(count, self.scope(), out);
-        }
-        if let Some(outcome) = self.facts.without_result() {
-            out.turn_ended(outcome, self.facts.answer().map(Text::Inline));
-            self.ended = true;
-        }
     }
 }

@@ -12,7 +12,7 @@ use wharf_adapter::{Effects, Host, Json, LogLevel, Usage, UsageScope};
 pub(crate) const FILE: &str = "usage.json";
 
 /// The CLI's input figure is the whole prompt, with cache reads and cache writes, from every provider. A provider that
-/// counts them apart (1,234 input, 1,000 read, 11 written) is reported by the CLI as 2,245 input. The figures of the
+/// counts them separately (1,234 input, 1,000 read, 11 written) is reported by the CLI as 2,245 input. The figures of the
 /// protocol follow the same rule.
 pub(crate) const INPUT_INCLUDES_CACHED: bool = true;
 
