@@ -77,6 +77,7 @@ pub(crate) fn info() -> AdapterInfo {
         .variables(&PROVIDERS)
         .variables(&PASSED_THROUGH)
         .variables(&SET)
+        .state_variable("CLAUDE_CONFIG_DIR")
         .origin(API)
         .origin("$ANTHROPIC_BASE_URL")
         .choice(

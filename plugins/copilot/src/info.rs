@@ -62,8 +62,11 @@ pub(crate) fn describe() -> AdapterInfo {
         .origin("$COPILOT_API_URL")
         .origin("$COPILOT_PROVIDER_BASE_URL")
         .variables(VARIABLES)
+        .state_variable("COPILOT_HOME")
         .file("~/.copilot/config.json")
         .file("~/.copilot/session-state/*/events.jsonl")
+        .file("$COPILOT_HOME/config.json")
+        .file("$COPILOT_HOME/session-state/*/events.jsonl")
         .choice("transport", &["auto", "jsonl", "acp"], "how to talk to the CLI; auto uses acp if approvals are ask")
         .option(
             "max-autopilot-continues",

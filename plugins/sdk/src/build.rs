@@ -17,6 +17,7 @@ impl AdapterInfo {
             tested_with: String::new(),
             install_hint: String::new(),
             access: Access { programs: vec![], origins: vec![], variables: vec![], files: vec![] },
+            state_variable: None,
             options: vec![],
         }
     }
@@ -32,6 +33,16 @@ impl AdapterInfo {
     #[must_use]
     pub fn variables(mut self, names: &[&str]) -> AdapterInfo {
         self.access.variables.extend(names.iter().map(|name| (*name).to_owned()));
+        self
+    }
+
+    /// The variable that names the folder in which the agent keeps its state. It is requested too.
+    #[must_use]
+    pub fn state_variable(mut self, name: &str) -> AdapterInfo {
+        if !self.access.variables.iter().any(|known| known == name) {
+            self.access.variables.push(name.to_owned());
+        }
+        self.state_variable = Some(name.to_owned());
         self
     }
 
