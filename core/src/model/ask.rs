@@ -1,0 +1,280 @@
+//! A question of the agent, and its answer.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::fmt;
+
+/// A question of the agent that somebody must answer.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
+pub struct Ask {
+    /// An [`Answer`] names the ask by this id.
+    pub id: String,
+    /// What is asked for.
+    pub kind: AskKind,
+    /// The question for a person.
+    pub title: String,
+    /// The tool that it is about.
+    pub tool: Option<String>,
+    /// The tool call that it is about.
+    pub tool_id: Option<String>,
+    /// The tool's input, or the question's own form.
+    pub detail: Value,
+    /// The choices that the agent offers.
+    pub choices: Vec<Choice>,
+    /// Whether the answer may have a text.
+    pub free_text: bool,
+    /// Whether the answer may change the tool's input.
+    pub input_editable: bool,
+}
+
+impl Ask {
+    /// An ask without choices.
+    pub fn new(id: impl Into<String>, kind: AskKind, title: impl Into<String>) -> Ask {
+        Ask {
+            id: id.into(),
+            kind,
+            title: title.into(),
+            tool: None,
+            tool_id: None,
+            detail: Value::Null,
+            choices: vec![],
+            free_text: false,
+            input_editable: false,
+        }
+    }
+}
+
+/// What an ask is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum AskKind {
+    /// To use a tool.
+    Permission,
+    /// A question to the user.
+    Question,
+    /// Something else.
+    Other,
+}
+
+impl fmt::Display for AskKind {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.pad(match self {
+            AskKind::Permission => "permission",
+            AskKind::Question => "question",
+            AskKind::Other => "other",
+        })
+    }
+}
+
+/// One of an ask's choices. Answers are chosen by kind, not by position.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Choice {
+    /// The agent's id of it.
+    pub id: String,
+    /// What it means.
+    pub kind: ChoiceKind,
+    /// The text for a person.
+    pub label: String,
+}
+
+/// What a choice means.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum ChoiceKind {
+    /// Yes, this time.
+    AllowOnce,
+    /// Yes, from now on.
+    AllowAlways,
+    /// No, this time.
+    RejectOnce,
+    /// No, from now on.
+    RejectAlways,
+    /// No, and end the turn.
+    RejectAndStop,
+    /// Something else.
+    Other,
+}
+
+/// A caller's answer to an ask.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Answer {
+    /// The id of the ask.
+    pub ask: String,
+    /// What was decided.
+    pub decision: Decision,
+    /// A text, if the ask takes one.
+    #[serde(default)]
+    pub text: Option<String>,
+    /// The tool's input, changed.
+    #[serde(default)]
+    pub input: Option<Value>,
+    /// Who answered, for the event and the receipt: a person's name, a bot's.
+    #[serde(default)]
+    pub name: Option<String>,
+}
+
+impl Answer {
+    /// A plain decision.
+    pub fn new(ask: impl Into<String>, decision: Decision) -> Answer {
+        Answer { ask: ask.into(), decision, text: None, input: None, name: None }
+    }
+
+    /// With a text.
+    #[must_use]
+    pub fn with_text(mut self, text: impl Into<String>) -> Answer {
+        self.text = Some(text.into());
+        self
+    }
+
+    /// With the tool's input, changed.
+    #[must_use]
+    pub fn with_input(mut self, input: Value) -> Answer {
+        self.input = Some(input);
+        self
+    }
+
+    /// With the name of the person or the program that answered.
+    #[must_use]
+    pub fn by(mut self, name: impl Into<String>) -> Answer {
+        self.name = Some(name.into());
+        self
+    }
+}
+
+/// What was decided. Choices are picked by kind, not by position.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Decision {
+    /// Yes, this time.
+    Allow,
+    /// Yes, from now on.
+    AllowAlways,
+    /// No.
+    Deny,
+    /// No, and end the turn.
+    DenyAndStop,
+    /// One choice, by its id.
+    Choice(String),
+}
+
+impl Decision {
+    /// The id of the choice that means this. None if the ask has no such choice: an adapter treats that as a no.
+    pub fn choose(&self, ask: &Ask) -> Option<String> {
+        let kinds: &[ChoiceKind] = match self {
+            Decision::Choice(id) => {
+                return ask.choices.iter().find(|choice| choice.id == *id).map(|choice| choice.id.clone());
+            }
+            // Never more than was granted.
+            Decision::Allow => &[ChoiceKind::AllowOnce],
+            Decision::AllowAlways => &[ChoiceKind::AllowAlways, ChoiceKind::AllowOnce],
+            Decision::Deny => &[ChoiceKind::RejectOnce, ChoiceKind::RejectAlways, ChoiceKind::RejectAndStop],
+            Decision::DenyAndStop => &[ChoiceKind::RejectAndStop, ChoiceKind::RejectOnce, ChoiceKind::RejectAlways],
+        };
+        kinds
+            .iter()
+            .find_map(|kind| ask.choices.iter().find(|choice| choice.kind == *kind))
+            .map(|choice| choice.id.clone())
+    }
+
+    /// Whether this permits what the agent asked for.
+    pub fn is_permission(&self) -> bool {
+        matches!(self, Decision::Allow | Decision::AllowAlways | Decision::Choice(_))
+    }
+}
+
+/// An ask that was answered: the event, and what the adapter is sent.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
+pub struct AskAnswered {
+    /// The id of the ask.
+    pub id: String,
+    /// The id of the choice that was made; null is a no.
+    pub choice: Option<String>,
+    /// A text that came with the answer.
+    pub text: Option<String>,
+    /// The tool's input, changed by the answer.
+    pub input: Option<Value>,
+    /// Who answered.
+    pub by: AnsweredBy,
+    /// The name of the person, the program or the rule that answered.
+    pub name: Option<String>,
+}
+
+impl AskAnswered {
+    /// An answer, applied to its ask.
+    pub fn new(ask: &Ask, answer: Answer, by: AnsweredBy) -> AskAnswered {
+        // Changed input counts only with a yes.
+        let input = answer.input.filter(|_| answer.decision.is_permission());
+        let choice = answer.decision.choose(ask);
+        AskAnswered { id: ask.id.clone(), choice, text: answer.text, input, by, name: answer.name }
+    }
+}
+
+/// Who answered an ask.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum AnsweredBy {
+    /// The caller: a person at the terminal, or a program.
+    Caller,
+    /// A rule.
+    Rule,
+    /// Nobody did in time: the answer is no.
+    Timeout,
+}
+
+impl fmt::Display for AnsweredBy {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.pad(match self {
+            AnsweredBy::Caller => "caller",
+            AnsweredBy::Rule => "rule",
+            AnsweredBy::Timeout => "timeout",
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ask(choices: &[(&str, ChoiceKind)]) -> Ask {
+        let choice = |(id, kind): &(&str, ChoiceKind)| Choice { id: (*id).into(), kind: *kind, label: String::new() };
+        let mut ask = Ask::new("1", AskKind::Permission, "may I?");
+        ask.choices = choices.iter().map(choice).collect();
+        ask
+    }
+
+    #[test]
+    fn choices_are_picked_by_kind_not_by_position() {
+        let ask =
+            ask(&[("never", ChoiceKind::RejectAlways), ("no", ChoiceKind::RejectOnce), ("yes", ChoiceKind::AllowOnce)]);
+        assert_eq!(Decision::Allow.choose(&ask).as_deref(), Some("yes"));
+        assert_eq!(Decision::AllowAlways.choose(&ask).as_deref(), Some("yes"));
+        assert_eq!(Decision::Deny.choose(&ask).as_deref(), Some("no"));
+        assert_eq!(Decision::Choice("never".into()).choose(&ask).as_deref(), Some("never"));
+        assert_eq!(Decision::Choice("typo".into()).choose(&ask), None);
+    }
+
+    #[test]
+    fn allowing_once_never_picks_a_rejection_or_a_permanent_permission() {
+        for kind in [ChoiceKind::RejectOnce, ChoiceKind::AllowAlways] {
+            assert_eq!(Decision::Allow.choose(&ask(&[("it", kind)])), None, "{kind:?}");
+        }
+    }
+
+    #[test]
+    fn changed_input_counts_only_with_a_yes() {
+        let ask = ask(&[("yes", ChoiceKind::AllowOnce), ("no", ChoiceKind::RejectOnce)]);
+        let input = |decision| {
+            let answer = Answer::new("1", decision).with_input(serde_json::json!({ "command": "ls" }));
+            AskAnswered::new(&ask, answer, AnsweredBy::Caller).input
+        };
+        assert!(input(Decision::Allow).is_some());
+        assert_eq!(input(Decision::Deny), None);
+    }
+}

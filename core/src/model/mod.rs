@@ -1,0 +1,27 @@
+//! Plain data: what a caller requests, what a run reports, what is known about agents. Nothing here decides anything.
+
+mod agent;
+mod ask;
+mod event;
+mod failure;
+mod options;
+mod plan;
+mod report;
+pub mod time;
+mod tool;
+mod turn;
+mod usage;
+
+pub use agent::{
+    Access, AdapterInfo, Binary, Capability, LogLevel, Login, Model, ModelList, Note, OptionKind, OptionSpec, Support,
+    json_or_text,
+};
+pub use ask::{Answer, AnsweredBy, Ask, AskAnswered, AskKind, Choice, ChoiceKind, Decision};
+pub use event::{AdapterId, AgentId, Event, EventKind, RunStarted, SessionInfo, TextPart, TurnEnd, schema};
+pub use failure::{ErrorClass, Failure, Outcome, Retry};
+pub use options::{SettingError, parse_option};
+pub use plan::{Arg, ExitBehavior, Framing, Plan, UnsupportedSetting};
+pub use report::{Drift, Exit, Report, ReportSession, ReportTool};
+pub use tool::{FileChange, FileChangeKind, ToolCall, ToolStatus};
+pub use turn::{Approvals, Effort, Labels, NextTurn, SessionChoice, Settings, ToolRules, Turn};
+pub use usage::{Usage, UsageFigures, UsageScope};

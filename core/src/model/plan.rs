@@ -1,0 +1,103 @@
+//! How an agent is started: the command line that an adapter built.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::path::Path;
+
+/// What is started, and how.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Plan {
+    /// The absolute path of the program.
+    pub program: String,
+    /// The arguments, in order.
+    pub args: Vec<Arg>,
+    /// What the adapter sets in the agent's environment.
+    pub variables: Vec<(String, Arg)>,
+    /// The files that the agent gets: names and contents.
+    pub files: Vec<(String, Vec<u8>)>,
+    /// How the agent's output is cut into frames.
+    pub framing: Framing,
+    /// How the process exits.
+    pub exit_behavior: ExitBehavior,
+    /// What is written to the agent's stdin at the start.
+    pub stdin: Vec<u8>,
+    /// Whether stdin stays open after that.
+    pub stdin_open: bool,
+    /// Settings that the agent cannot apply.
+    pub unsupported: Vec<UnsupportedSetting>,
+}
+
+impl Plan {
+    /// A plan that starts a program without arguments.
+    pub fn new(program: impl Into<String>) -> Plan {
+        Plan {
+            program: program.into(),
+            args: vec![],
+            variables: vec![],
+            files: vec![],
+            framing: Framing::Lines,
+            exit_behavior: ExitBehavior::ByItself,
+            stdin: vec![],
+            stdin_open: false,
+            unsupported: vec![],
+        }
+    }
+}
+
+/// An argument or a variable's value: a text, followed by the path of a launch file if one is named.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Arg {
+    /// The text before the path.
+    pub text: String,
+    /// The name of the launch file.
+    pub file: Option<String>,
+}
+
+impl Arg {
+    /// A text without a file.
+    pub fn text(text: impl Into<String>) -> Arg {
+        Arg { text: text.into(), file: None }
+    }
+
+    /// The argument itself, with the launch files in this folder.
+    pub fn resolve(&self, folder: &Path) -> String {
+        match &self.file {
+            Some(file) => format!("{}{}", self.text, folder.join(file).display()),
+            None => self.text.clone(),
+        }
+    }
+}
+
+/// How a stream is cut into frames.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Framing {
+    /// Each frame is a line, ended by "\n"; the last one perhaps by the end of the stream.
+    Lines,
+    /// Each frame is a body after headers that announce its length, as in the Language Server Protocol.
+    ContentLength,
+    /// There are no frames.
+    Raw,
+}
+
+/// How a process exits after its turn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ExitBehavior {
+    /// By itself.
+    ByItself,
+    /// When its stdin closes.
+    WhenStdinCloses,
+    /// Only when it is stopped.
+    WhenStopped,
+}
+
+/// A setting that the agent cannot apply.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct UnsupportedSetting {
+    /// The setting, by its name in [`Turn`](super::Turn).
+    pub name: String,
+    /// Why it cannot be applied.
+    pub reason: String,
+}

@@ -1,0 +1,94 @@
+//! How times are written in JSON: a point in time as RFC 3339 text in UTC, a span as whole milliseconds.
+
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+/// A point in time as RFC 3339 text in UTC: `2026-11-18T04:47:41Z`.
+pub fn to_rfc3339(time: SystemTime) -> String {
+    jiff::Timestamp::try_from(time).map_or_else(|_| "1970-01-01T00:00:00Z".to_owned(), |time| time.to_string())
+}
+
+/// The point in time that an RFC 3339 text names.
+pub fn from_rfc3339(text: &str) -> Option<SystemTime> {
+    text.parse::<jiff::Timestamp>().ok().map(SystemTime::from)
+}
+
+/// A point in time from the seconds since 1970 that agents and adapters count in.
+pub fn from_unix_seconds(seconds: u64) -> SystemTime {
+    // Beyond what a clock can hold, an agent is wrong; the year 9999 is as far as the text form goes.
+    const LATEST: u64 = 253_402_207_200;
+    UNIX_EPOCH + Duration::from_secs(seconds.min(LATEST))
+}
+
+/// The whole milliseconds of a span.
+pub fn millis(span: Duration) -> u64 {
+    // Not `as_millis`, which computes in 128 bits: this runs for every event.
+    span.as_secs().saturating_mul(1000).saturating_add(u64::from(span.subsec_millis()))
+}
+
+/// For `#[serde(with = …)]`: a [`SystemTime`] as RFC 3339 text.
+pub mod rfc3339 {
+    use serde::{Deserialize, Deserializer, Serializer, de::Error as _};
+    use std::time::SystemTime;
+
+    #[expect(missing_docs, reason = "the functions that serde expects")]
+    pub fn serialize<S: Serializer>(time: &SystemTime, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&super::to_rfc3339(*time))
+    }
+
+    #[expect(missing_docs, reason = "the functions that serde expects")]
+    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<SystemTime, D::Error> {
+        let text = std::borrow::Cow::<str>::deserialize(deserializer)?;
+        super::from_rfc3339(&text).ok_or_else(|| D::Error::custom(format!("{text:?} is not a time (RFC 3339)")))
+    }
+}
+
+/// The same for an `Option`.
+pub mod rfc3339_option {
+    use serde::{Deserialize, Deserializer, Serialize as _, Serializer, de::Error as _};
+    use std::time::SystemTime;
+
+    #[expect(missing_docs, reason = "the functions that serde expects")]
+    pub fn serialize<S: Serializer>(time: &Option<SystemTime>, serializer: S) -> Result<S::Ok, S::Error> {
+        time.map(super::to_rfc3339).serialize(serializer)
+    }
+
+    #[expect(missing_docs, reason = "the functions that serde expects")]
+    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<SystemTime>, D::Error> {
+        let text = Option::<String>::deserialize(deserializer)?;
+        let parse = |text: String| {
+            super::from_rfc3339(&text).ok_or_else(|| D::Error::custom(format!("{text:?} is not a time (RFC 3339)")))
+        };
+        text.map(parse).transpose()
+    }
+}
+
+/// For `#[serde(with = …)]`: a [`Duration`] as whole milliseconds.
+pub mod milliseconds {
+    use serde::{Deserialize, Deserializer, Serializer};
+    use std::time::Duration;
+
+    #[expect(missing_docs, reason = "the functions that serde expects")]
+    pub fn serialize<S: Serializer>(span: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_u64(super::millis(*span))
+    }
+
+    #[expect(missing_docs, reason = "the functions that serde expects")]
+    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
+        u64::deserialize(deserializer).map(Duration::from_millis)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_time_survives_its_text_form() {
+        for seconds in [0, 1_700_000_000, u64::MAX] {
+            let time = from_unix_seconds(seconds);
+            assert_eq!(from_rfc3339(&to_rfc3339(time)), Some(time), "{seconds}");
+        }
+        assert_eq!(to_rfc3339(from_unix_seconds(1_700_000_000)), "2023-11-14T22:13:20Z");
+        assert_eq!(from_rfc3339("yesterday"), None);
+    }
+}

@@ -1,0 +1,389 @@
+//! One turn, as the caller requests it.
+
+use super::agent::{OptionKind, OptionSpec};
+use super::options::{SettingError, check_option};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::PathBuf;
+use std::str::FromStr;
+
+/// Names and values that a caller attaches to a run and finds it by: `task=42`.
+pub type Labels = BTreeMap<String, String>;
+
+/// The settings of a turn that were set, by their names in [`Turn`].
+pub type Settings = BTreeMap<String, Value>;
+
+/// One request to the agent. Everything but the prompt has a default.
+///
+/// ```
+/// let mut turn = wharf_core::model::Turn::new("Say hello").with_model("echo-loud");
+/// turn.max_turns = Some(3);
+/// ```
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Turn {
+    /// What the agent is asked to do.
+    pub prompt: String,
+    /// Instructions on how to behave.
+    pub system_prompt: Option<String>,
+    /// The folder that it works in.
+    pub workspace: PathBuf,
+    /// Folders beside the workspace that it may use.
+    pub extra_dirs: Vec<PathBuf>,
+    /// Which conversation to continue.
+    pub session: SessionChoice,
+    /// The model, by the agent's own name for it.
+    pub model: Option<String>,
+    /// Fallback model if the first is unavailable.
+    pub fallback_model: Option<String>,
+    /// How much the model reasons.
+    pub effort: Option<Effort>,
+    /// The maximum number of rounds (model calls).
+    pub max_turns: Option<u32>,
+    /// The maximum cost, in millionths of a US dollar.
+    pub max_cost_micros: Option<u64>,
+    /// What happens when the agent requests to use a tool.
+    pub approvals: Approvals,
+    /// Which tools it may use.
+    pub tools: ToolRules,
+    /// MCP servers, in the `{"mcpServers": …}` form.
+    pub mcp_servers: Option<Value>,
+    /// A JSON Schema for the answer.
+    pub output_schema: Option<Value>,
+    /// Whether to report text while it is being written.
+    pub stream_text: bool,
+    /// Whether the agent continues by itself until the task is done.
+    pub autopilot: bool,
+    /// Whether messages may be sent to the agent while it works. Adapters with two ways to run their agent choose by
+    /// their option `duplex`; an agent that cannot take messages reports this setting as unsupported.
+    #[serde(default)]
+    pub messages: bool,
+    /// The adapter's own options.
+    pub options: BTreeMap<String, Value>,
+}
+
+/// Another turn in the process of the first, in its session and its workspace.
+///
+/// ```
+/// let mut turn = wharf_core::model::NextTurn::new("And louder");
+/// turn.model = Some("echo-loud".into());
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[non_exhaustive]
+pub struct NextTurn {
+    /// What the agent is asked to do.
+    pub prompt: String,
+    /// Another model than the first turn's.
+    #[serde(default)]
+    pub model: Option<String>,
+    /// Other approvals than the first turn's.
+    #[serde(default)]
+    pub approvals: Option<Approvals>,
+}
+
+impl NextTurn {
+    /// A turn like the first.
+    pub fn new(prompt: impl Into<String>) -> NextTurn {
+        NextTurn { prompt: prompt.into(), model: None, approvals: None }
+    }
+}
+
+/// Which conversation a turn belongs to.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum SessionChoice {
+    /// A new one, under this id if the agent lets the caller choose.
+    Fresh(Option<String>),
+    /// The one with this id.
+    Resume(String),
+    /// A copy of the one with this id.
+    Fork(String),
+    /// The one that the agent used last.
+    MostRecent,
+}
+
+/// What happens when the agent requests to use a tool.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Approvals {
+    /// It may.
+    AllowAll,
+    /// Somebody is asked.
+    Ask,
+    /// It may not, unless a rule allows it.
+    #[default]
+    Deny,
+}
+
+/// Which tools the agent may use, in the agent's own notation.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ToolRules {
+    /// Allowed without asking.
+    pub allow: Vec<String>,
+    /// Never allowed.
+    pub deny: Vec<String>,
+    /// The only tools that the model sees.
+    pub only: Vec<String>,
+    /// Tools that the model does not see.
+    pub without: Vec<String>,
+}
+
+/// How much the model reasons, on a scale that is common to all agents. Adapters map it to their agent's own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+#[non_exhaustive]
+#[expect(missing_docs, reason = "a scale: only the order has a meaning")]
+pub enum Effort {
+    None,
+    Minimal,
+    Low,
+    Medium,
+    High,
+    XHigh,
+    Max,
+}
+
+impl Effort {
+    /// All of them, in rising order.
+    pub const ALL: [Effort; 7] =
+        [Effort::None, Effort::Minimal, Effort::Low, Effort::Medium, Effort::High, Effort::XHigh, Effort::Max];
+
+    /// Its name in JSON, in the interface and on the command line.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Effort::None => "none",
+            Effort::Minimal => "minimal",
+            Effort::Low => "low",
+            Effort::Medium => "medium",
+            Effort::High => "high",
+            Effort::XHigh => "xhigh",
+            Effort::Max => "max",
+        }
+    }
+}
+
+impl fmt::Display for Effort {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.pad(self.as_str())
+    }
+}
+
+impl FromStr for Effort {
+    type Err = SettingError;
+
+    fn from_str(text: &str) -> Result<Effort, SettingError> {
+        Effort::ALL.into_iter().find(|effort| effort.as_str() == text).ok_or_else(|| SettingError {
+            message: format!("`{text}` is not an effort"),
+            hint: format!("one of {}", Effort::ALL.map(Effort::as_str).join(", ")),
+        })
+    }
+}
+
+impl Turn {
+    /// A turn with the default settings, in the current folder.
+    pub fn new(prompt: impl Into<String>) -> Turn {
+        Turn {
+            prompt: prompt.into(),
+            system_prompt: None,
+            workspace: PathBuf::from("."),
+            extra_dirs: vec![],
+            session: SessionChoice::Fresh(None),
+            model: None,
+            fallback_model: None,
+            effort: None,
+            max_turns: None,
+            max_cost_micros: None,
+            approvals: Approvals::default(),
+            tools: ToolRules::default(),
+            mcp_servers: None,
+            output_schema: None,
+            stream_text: true,
+            autopilot: false,
+            messages: false,
+            options: BTreeMap::new(),
+        }
+    }
+
+    /// In this folder.
+    #[must_use]
+    pub fn with_workspace(mut self, workspace: impl Into<PathBuf>) -> Turn {
+        self.workspace = workspace.into();
+        self
+    }
+
+    /// With this model.
+    #[must_use]
+    pub fn with_model(mut self, model: impl Into<String>) -> Turn {
+        self.model = Some(model.into());
+        self
+    }
+
+    /// With these approvals.
+    #[must_use]
+    pub fn with_approvals(mut self, approvals: Approvals) -> Turn {
+        self.approvals = approvals;
+        self
+    }
+
+    /// In this session.
+    #[must_use]
+    pub fn with_session(mut self, session: SessionChoice) -> Turn {
+        self.session = session;
+        self
+    }
+
+    /// With one of the adapter's own options.
+    #[must_use]
+    pub fn with_option(mut self, name: impl Into<String>, value: impl Into<Value>) -> Turn {
+        self.options.insert(name.into(), value.into());
+        self
+    }
+
+    /// Checks the turn against the adapter's options and fills in what was left open: the id of a new session and the
+    /// options' defaults.
+    pub fn complete(
+        mut self,
+        adapter: &str,
+        specs: &[OptionSpec],
+        new_session_id: impl FnOnce() -> String,
+    ) -> Result<Turn, SettingError> {
+        if self.prompt.trim().is_empty() {
+            return Err(SettingError {
+                message: "the prompt is empty: there is nothing to ask the agent".to_owned(),
+                hint: "give it as an argument, with --file, or on standard input".to_owned(),
+            });
+        }
+        if self.session == SessionChoice::Fresh(None) {
+            self.session = SessionChoice::Fresh(Some(new_session_id()));
+        }
+        if self.messages && specs.iter().any(|spec| spec.name == DUPLEX && spec.kind == OptionKind::Flag) {
+            self.options.entry(DUPLEX.to_owned()).or_insert(Value::Bool(true));
+        }
+        for (name, value) in &self.options {
+            check_option(adapter, specs, name, value)?;
+        }
+        for spec in specs {
+            if let Some(default) = &spec.default {
+                self.options.entry(spec.name.clone()).or_insert_with(|| default.clone());
+            }
+        }
+        Ok(self)
+    }
+
+    /// This turn with the changes of another one in the same process.
+    #[must_use]
+    pub fn followed_by(&self, next: NextTurn) -> Turn {
+        Turn {
+            prompt: next.prompt,
+            model: next.model.or_else(|| self.model.clone()),
+            approvals: next.approvals.unwrap_or(self.approvals),
+            ..self.clone()
+        }
+    }
+
+    /// What was set beside the prompt and the workspace. Of MCP servers only the names, because their settings often
+    /// have credentials in them.
+    pub fn settings(&self) -> Settings {
+        let default = serde_json::to_value(Turn::new("")).unwrap_or_default();
+        let Ok(Value::Object(fields)) = serde_json::to_value(self) else { return Settings::new() };
+        let mut settings: Settings = fields
+            .into_iter()
+            .filter(|(name, value)| {
+                !matches!(name.as_str(), "prompt" | "workspace") && default.get(name) != Some(value)
+            })
+            .collect();
+        if let Some(servers) = settings.get_mut("mcp_servers") {
+            let named = servers.get("mcpServers").and_then(Value::as_object);
+            *servers = named.map(|named| named.keys().cloned().collect()).unwrap_or_default();
+        }
+        settings
+    }
+}
+
+/// The option by which an adapter lets its caller keep the agent's stdin open.
+const DUPLEX: &str = "duplex";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn spec(name: &str, kind: OptionKind, choices: &[&str], default: Option<Value>) -> OptionSpec {
+        OptionSpec {
+            name: name.into(),
+            help: String::new(),
+            kind,
+            choices: choices.iter().map(|choice| (*choice).into()).collect(),
+            default,
+        }
+    }
+
+    fn specs() -> Vec<OptionSpec> {
+        vec![
+            spec("bare", OptionKind::Flag, &[], Some(Value::Bool(false))),
+            spec("transport", OptionKind::Text, &["auto", "acp"], Some(Value::from("auto"))),
+            spec("retries", OptionKind::Integer, &[], None),
+        ]
+    }
+
+    fn complete(turn: Turn, specs: &[OptionSpec]) -> Result<Turn, SettingError> {
+        turn.complete("x", specs, || "new".to_owned())
+    }
+
+    #[test]
+    fn defaults_are_filled_in_and_what_was_set_stays() {
+        let turn = complete(Turn::new("hi").with_option("transport", "acp"), &specs()).expect("a valid turn");
+        assert_eq!(turn.options["transport"], "acp");
+        assert_eq!(turn.options["bare"], false);
+        assert!(!turn.options.contains_key("retries"));
+        assert_eq!(turn.session, SessionChoice::Fresh(Some("new".into())));
+        let resumed = complete(Turn::new("hi").with_session(SessionChoice::Resume("s".into())), &[]).expect("valid");
+        assert_eq!(resumed.session, SessionChoice::Resume("s".into()));
+    }
+
+    #[test]
+    fn a_turn_with_messages_chooses_duplex_if_that_is_an_option() {
+        let chosen = |messages, given: Option<bool>, specs: &[OptionSpec]| {
+            let mut turn = Turn::new("hi");
+            turn.messages = messages;
+            turn.options = given.map(|given| (DUPLEX.to_owned(), Value::Bool(given))).into_iter().collect();
+            complete(turn, specs).expect("a valid turn").options.get(DUPLEX).and_then(Value::as_bool)
+        };
+        let specs = [spec(DUPLEX, OptionKind::Flag, &[], Some(Value::Bool(false)))];
+        assert_eq!(chosen(false, None, &specs), Some(false));
+        assert_eq!(chosen(true, None, &specs), Some(true));
+        assert_eq!(chosen(true, Some(false), &specs), Some(false), "an explicit value counts");
+        assert_eq!(chosen(true, None, &[]), None);
+    }
+
+    #[test]
+    fn invalid_settings_are_refused_with_the_valid_ones() {
+        let with = |name: &str, value: Value| {
+            complete(Turn::new("hi").with_option(name, value), &specs()).expect_err("refused").hint
+        };
+        assert!(with("nope", Value::Null).contains("bare, transport, retries"));
+        assert!(with("transport", Value::from("carrier pigeon")).contains("auto, acp"));
+        assert!(with("retries", Value::from("three")).contains("whole number"));
+        assert!(complete(Turn::new(" \n"), &[]).is_err());
+        assert!("huge".parse::<Effort>().expect_err("refused").hint.contains("xhigh"));
+        assert_eq!("xhigh".parse::<Effort>(), Ok(Effort::XHigh));
+    }
+
+    #[test]
+    fn efforts_have_the_same_name_everywhere() {
+        for effort in Effort::ALL {
+            assert_eq!(serde_json::json!(effort), effort.as_str());
+        }
+    }
+
+    #[test]
+    fn settings_are_what_was_set_and_no_credentials() {
+        assert_eq!(Turn::new("hi").settings(), Settings::new());
+        let mut turn = Turn::new("hi").with_model("m").with_workspace("/w");
+        turn.mcp_servers = Some(serde_json::json!({"mcpServers": {"db": {"env": {"TOKEN": "hunter2hunter2"}}}}));
+        let settings = turn.settings();
+        assert_eq!(settings.keys().collect::<Vec<_>>(), ["mcp_servers", "model"]);
+        assert_eq!(settings["mcp_servers"], serde_json::json!(["db"]));
+    }
+}

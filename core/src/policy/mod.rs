@@ -1,0 +1,7 @@
+//! What an adapter may reach: programs, origins, variables and files. Pure: nothing here touches a disk or a network.
+
+mod addresses;
+mod grants;
+
+pub use addresses::{is_loopback, is_public};
+pub use grants::{Denial, DenialReason, Grants};

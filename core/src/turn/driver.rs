@@ -1,0 +1,393 @@
+//! The state machine of a turn. Inputs and a time in; events and actions out. It does no I/O, reads no clock and calls
+//! no adapter: the run's loop carries out its actions, a replay only inspects them.
+
+use super::config::{DriverConfig, TurnResult};
+use super::input::{Action, AdapterInput, Delivery, Effect, EventSink, Input};
+use super::notices::{message_not_sent, turn_not_started, warn};
+use super::outcome::{EndFacts, Facts, Verdict, decide};
+use super::rules::AskRules;
+use super::summary::Summary;
+use super::timeouts::{Timeout, Timeouts};
+use crate::model::{Answer, AnsweredBy, Ask, AskAnswered, Decision, EventKind, Exit, ExitBehavior, Failure, Turn};
+use crate::stream::StreamedEvent;
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// The state of stopping a process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Stop {
+    No,
+    /// The adapter asks the agent, until this time.
+    Requested {
+        until: Duration,
+    },
+    /// The process was asked to exit, until this time.
+    Terminated {
+        until: Duration,
+    },
+    Killed,
+}
+
+/// The state of a turn. Times are since the start of the run.
+#[derive(Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "they are independent of each other")]
+pub struct Driver {
+    timeouts: Timeouts,
+    rules: AskRules,
+    exit_behavior: ExitBehavior,
+    /// Whether the agent's stdin can still be written to.
+    stdin_open: bool,
+    keep_alive: bool,
+    timed: bool,
+    stop: Stop,
+    last_output: Duration,
+    any_output: bool,
+    /// Each with the time when it counts as denied.
+    open_asks: BTreeMap<String, (Ask, Duration)>,
+    /// Answers of rules, given at the next flush.
+    rule_answers: Vec<Answer>,
+    timers: BTreeMap<u32, Duration>,
+    facts: Facts,
+    summary: Summary,
+}
+
+impl Driver {
+    /// A turn that is about to start.
+    pub fn new(config: DriverConfig) -> Driver {
+        Driver {
+            timeouts: config.timeouts.clamped(),
+            rules: config.rules,
+            exit_behavior: config.exit_behavior,
+            stdin_open: config.stdin_open,
+            keep_alive: config.keep_alive,
+            timed: config.timed,
+            stop: Stop::No,
+            last_output: Duration::ZERO,
+            any_output: false,
+            open_asks: BTreeMap::new(),
+            rule_answers: vec![],
+            timers: BTreeMap::new(),
+            facts: Facts::default(),
+            summary: Summary::new(config.unsupported, config.used_before),
+        }
+    }
+
+    /// Handles one input. Events go to the sink; the actions to carry out are returned.
+    pub fn handle(&mut self, input: Input, now: Duration, sink: &mut dyn EventSink) -> Vec<Action> {
+        let mut actions = Vec::new();
+        match input {
+            Input::Started(started) => {
+                self.last_output = now;
+                sink.emit(EventKind::RunStarted(started).into(), now);
+                actions.push(Action::Send(AdapterInput::Start));
+            }
+            Input::Output => {
+                self.last_output = now;
+                self.any_output = true;
+            }
+            Input::Stalled => self.last_output = now,
+            Input::StdinClosed => self.stdin_open = false,
+            Input::Answer(answer) => self.answer(answer, AnsweredBy::Caller, now, &mut actions, sink),
+            Input::Message(text) => {
+                if let Some(reason) = self.why_no_message() {
+                    message_not_sent(reason, now, sink);
+                } else {
+                    self.last_output = now;
+                    actions.push(Action::Send(AdapterInput::Message(text)));
+                }
+            }
+            Input::MessageUnread => message_not_sent("the agent has not read its earlier input", now, sink),
+            Input::NextTurn(turn) => {
+                self.last_output = now;
+                match self.why_no_next_turn(&turn) {
+                    Some(reason) => turn_not_started(reason, now, sink),
+                    None => actions.push(Action::Send(AdapterInput::NextTurn(turn))),
+                }
+            }
+            Input::Delivered(delivery) => self.delivered(delivery, now, &mut actions, sink),
+            Input::FinishAfterTurn => {
+                self.keep_alive = false;
+                if self.facts.declared.is_some() {
+                    self.let_exit(now, &mut actions);
+                }
+            }
+            Input::Cancel => self.cancel(now, &mut actions),
+            Input::Abandoned => {
+                self.facts.end.cancelled |= self.stop == Stop::No && self.facts.declared.is_none();
+                self.kill(&mut actions);
+            }
+            Input::AdapterFailed(fault) => {
+                self.facts.adapter_fault.get_or_insert(fault);
+                if self.stop == Stop::No {
+                    self.terminate(now, &mut actions);
+                }
+            }
+            Input::Flush => {
+                for answer in std::mem::take(&mut self.rule_answers) {
+                    // The ask may have been withdrawn since.
+                    if self.open_asks.contains_key(&answer.ask) {
+                        self.answer(answer, AnsweredBy::Rule, now, &mut actions, sink);
+                    }
+                }
+            }
+            Input::Tick => self.tick(now, &mut actions, sink),
+            Input::Recorded(event) => {
+                if matches!(*event, EventKind::TurnStarted { .. }) {
+                    self.start_turn();
+                }
+                sink.emit((*event).into(), now);
+            }
+        }
+        actions
+    }
+
+    /// The adapter requests something.
+    pub fn apply(&mut self, effect: Effect<'_>, now: Duration, actions: &mut Vec<Action>, sink: &mut dyn EventSink) {
+        match effect {
+            Effect::Emit(event) => self.observe(event, now, actions, sink),
+            // What cannot reach the agent is not written, so that it is neither a sent message nor a request to stop.
+            Effect::Write(bytes) if self.stdin_open => actions.push(Action::Write(bytes)),
+            Effect::Write(_) => {}
+            Effect::CloseStdin => self.close_stdin(actions),
+            Effect::SetTimer { number, delay } => {
+                self.timers.insert(number, now + delay);
+            }
+        }
+    }
+
+    fn observe(
+        &mut self,
+        mut event: StreamedEvent<'_>,
+        now: Duration,
+        actions: &mut Vec<Action>,
+        sink: &mut dyn EventSink,
+    ) {
+        self.summary.observe(&mut event, self.timed.then_some(now));
+        let mut turn_ended = false;
+        if let StreamedEvent::Other(event) = &event {
+            match &**event {
+                EventKind::Ask(ask) => self.ask(ask.clone(), now),
+                EventKind::AskWithdrawn { id } => {
+                    self.open_asks.remove(id);
+                }
+                EventKind::TurnEnded(end) => {
+                    let (detail, error) = (end.detail.clone(), end.error.clone());
+                    self.facts.declared = Some(Verdict { outcome: end.outcome, detail, error });
+                    turn_ended = true;
+                }
+                _ => {}
+            }
+        }
+        sink.emit(event, now);
+        if turn_ended {
+            self.open_asks.clear();
+            if !self.waits_for_next_turn() {
+                self.let_exit(now, actions);
+            }
+        }
+    }
+
+    fn ask(&mut self, ask: Ask, now: Duration) {
+        self.rule_answers.extend(self.rules.answer(&ask));
+        self.open_asks.insert(ask.id.clone(), (ask, now + self.timeouts.ask));
+    }
+
+    fn answer(
+        &mut self,
+        answer: Answer,
+        by: AnsweredBy,
+        now: Duration,
+        actions: &mut Vec<Action>,
+        sink: &mut dyn EventSink,
+    ) {
+        let Some((ask, _)) = self.open_asks.remove(&answer.ask) else {
+            return warn(format!("there is no open ask `{}` to answer", answer.ask), now, sink);
+        };
+        self.last_output = now;
+        let answered = AskAnswered::new(&ask, answer, by);
+        sink.emit(EventKind::AskAnswered(answered.clone()).into(), now);
+        actions.push(Action::Send(AdapterInput::Answer(answered)));
+    }
+
+    /// What the adapter did with an input decides whether it counts as sent.
+    fn delivered(
+        &mut self,
+        Delivery { input, wrote, explained }: Delivery,
+        now: Duration,
+        actions: &mut Vec<Action>,
+        sink: &mut dyn EventSink,
+    ) {
+        match input {
+            AdapterInput::Cancel if !wrote && matches!(self.stop, Stop::Requested { .. }) => {
+                self.terminate(now, actions);
+            }
+            AdapterInput::Message(text) if wrote => sink.emit(EventKind::MessageSent { text }.into(), now),
+            AdapterInput::Message(_) if !explained => {
+                message_not_sent("the agent takes none in this turn", now, sink);
+            }
+            AdapterInput::NextTurn(turn) if wrote => {
+                self.start_turn();
+                sink.emit(EventKind::TurnStarted { prompt: turn.prompt }.into(), now);
+            }
+            AdapterInput::NextTurn(_) if !explained => {
+                turn_not_started("the agent takes only one turn", now, sink);
+            }
+            _ => {}
+        }
+    }
+
+    /// Why a message cannot be sent, if so. Between two turns it would start one that nobody keeps track of.
+    fn why_no_message(&self) -> Option<&'static str> {
+        if self.facts.declared.is_some() {
+            return Some("the turn is over");
+        }
+        (!self.stdin_open).then_some("the agent's stdin is closed")
+    }
+
+    fn why_no_next_turn(&self, turn: &Turn) -> Option<&'static str> {
+        [
+            (!self.stdin_open, "the agent's stdin is closed"),
+            (self.stop != Stop::No, "the agent is being stopped"),
+            (self.facts.declared.is_none(), "the last one has not ended"),
+            (turn.prompt.trim().is_empty(), "the prompt is empty"),
+        ]
+        .into_iter()
+        .find_map(|(holds, reason)| holds.then_some(reason))
+    }
+
+    /// Another turn has started: how the one before it ended says nothing about this one.
+    fn start_turn(&mut self) {
+        self.facts.declared = None;
+        self.facts.end.unanswered = None;
+        self.summary.next_turn();
+    }
+
+    /// Whether the agent has nothing to do until the caller starts a turn.
+    fn waits_for_next_turn(&self) -> bool {
+        self.keep_alive && self.stdin_open && self.stop == Stop::No && self.facts.declared.is_some()
+    }
+
+    fn let_exit(&mut self, now: Duration, actions: &mut Vec<Action>) {
+        match self.exit_behavior {
+            ExitBehavior::WhenStdinCloses => self.close_stdin(actions),
+            ExitBehavior::WhenStopped if self.stop == Stop::No => self.terminate(now, actions),
+            ExitBehavior::ByItself | ExitBehavior::WhenStopped => {}
+        }
+    }
+
+    fn close_stdin(&mut self, actions: &mut Vec<Action>) {
+        if std::mem::take(&mut self.stdin_open) {
+            actions.push(Action::CloseStdin);
+        }
+    }
+
+    fn cancel(&mut self, now: Duration, actions: &mut Vec<Action>) {
+        match self.stop {
+            Stop::No => {
+                // A turn that has ended is not cancelled by stopping its process.
+                self.facts.end.cancelled = self.facts.declared.is_none();
+                self.stop = Stop::Requested { until: now + self.timeouts.grace };
+                actions.push(Action::Send(AdapterInput::Cancel));
+            }
+            Stop::Requested { .. } | Stop::Terminated { .. } => self.kill(actions),
+            Stop::Killed => {}
+        }
+    }
+
+    fn terminate(&mut self, now: Duration, actions: &mut Vec<Action>) {
+        self.stop = Stop::Terminated { until: now + self.timeouts.grace };
+        actions.push(Action::Terminate);
+    }
+
+    fn kill(&mut self, actions: &mut Vec<Action>) {
+        if self.stop != Stop::Killed {
+            self.stop = Stop::Killed;
+            actions.push(Action::Kill);
+        }
+    }
+
+    fn tick(&mut self, now: Duration, actions: &mut Vec<Action>, sink: &mut dyn EventSink) {
+        match self.stop {
+            Stop::Requested { until } if now >= until => self.terminate(now, actions),
+            Stop::Terminated { until } if now >= until => self.kill(actions),
+            _ => {}
+        }
+        let due: Vec<u32> = self.timers.iter().filter(|(_, at)| now >= **at).map(|(number, _)| *number).collect();
+        for number in due {
+            self.timers.remove(&number);
+            actions.push(Action::Send(AdapterInput::Timer(number)));
+        }
+        let late: Vec<String> =
+            self.open_asks.iter().filter(|(_, (_, at))| now >= *at).map(|(id, _)| id.clone()).collect();
+        for id in late {
+            if let Some((ask, _)) = self.open_asks.get(&id) {
+                self.facts.end.unanswered.get_or_insert(ask.title.clone());
+            }
+            self.answer(Answer::new(id, Decision::Deny), AnsweredBy::Timeout, now, actions, sink);
+        }
+        if self.stop == Stop::No
+            && let Some((timeout, _)) = self.next_timeout().filter(|(_, at)| now >= *at)
+        {
+            if self.facts.declared.is_none() {
+                self.facts.end.timeout = Some(timeout);
+            }
+            self.terminate(now, actions);
+        }
+    }
+
+    fn next_timeout(&self) -> Option<(Timeout, Duration)> {
+        // While a tool runs or a person is asked, the agent may be silent. After the turn has ended, a tool that never
+        // ended is no reason.
+        let busy = self.facts.declared.is_none() && (self.summary.any_tool_running() || !self.open_asks.is_empty());
+        let held = busy || self.waits_for_next_turn();
+        self.timeouts.next(self.any_output.then_some(self.last_output), held)
+    }
+
+    /// When the next `Tick` is due, if nothing else happens before.
+    pub fn deadline(&self) -> Option<Duration> {
+        let stop = match self.stop {
+            Stop::Requested { until } | Stop::Terminated { until } => Some(until),
+            Stop::No => self.next_timeout().map(|(_, at)| at),
+            Stop::Killed => None,
+        };
+        let timers = self.timers.values().min().copied();
+        let asks = self.open_asks.values().map(|(_, at)| *at).min();
+        [stop, timers, asks].into_iter().flatten().min()
+    }
+
+    /// The process has exited. Returns whether the outcome still depends on what the adapter concludes from exit and
+    /// stderr.
+    pub fn exited(&mut self, exit: Exit) -> bool {
+        self.facts.exit = Some(exit);
+        self.facts.declared.is_none() && !self.facts.end.cancelled && self.facts.end.timeout.is_none()
+    }
+
+    /// What the adapter concluded from exit and stderr.
+    pub fn concluded(&mut self, failure: Option<Failure>) {
+        self.facts.parsed = failure;
+    }
+
+    /// In a replay: what the host had done to the turn, which the agent's output does not show.
+    pub fn assume(&mut self, end: EndFacts) {
+        self.facts.end = end;
+    }
+
+    /// The id of the session that the agent named last.
+    pub fn session_id(&self) -> Option<&str> {
+        self.summary.session().map(|session| session.id.as_str())
+    }
+
+    /// The result of the turn.
+    pub fn result(&self) -> TurnResult {
+        let (verdict, _) = decide(&self.facts);
+        TurnResult {
+            report: self.summary.report(verdict, self.facts.exit),
+            session_usage: self.summary.session_usage(),
+            end: self.facts.end.clone(),
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "driver_tests.rs"]
+mod tests;

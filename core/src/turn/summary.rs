@@ -1,0 +1,362 @@
+//! Collects the content of the report from the events.
+
+use super::ledger::Ledger;
+use super::outcome::Verdict;
+use crate::model::{
+    Drift, EventKind, Exit, FileChange, Outcome, Report, ReportSession, ReportTool, ToolCall, TurnEnd,
+    UnsupportedSetting, Usage, time,
+};
+use crate::stream::{Part, PartKind, StreamedEvent};
+use serde_json::Value;
+use std::collections::HashMap;
+use std::time::Duration;
+
+/// How many bytes of deltas are kept, for an agent that never sends the complete message.
+const TEXT_LIMIT: usize = 1 << 20;
+
+/// How many different unknown types are counted.
+const TYPES_LIMIT: usize = 1000;
+
+/// Collects what the report contains.
+#[derive(Debug)]
+pub(super) struct Summary {
+    ledger: Ledger,
+    session: Option<ReportSession>,
+    model: Option<String>,
+    /// The last whole message of the agent itself.
+    message: Option<String>,
+    /// Deltas of the agent itself since then.
+    deltas: Option<Deltas>,
+    declared_answer: Option<String>,
+    structured_output: Option<Value>,
+    tools: Tools,
+    files: Vec<FileChange>,
+    unsupported: Vec<UnsupportedSetting>,
+    drift: Drift,
+}
+
+/// The deltas of a message that is being written.
+#[derive(Debug)]
+struct Deltas {
+    message: String,
+    text: String,
+    /// Whether some of the text was not kept.
+    truncated: bool,
+}
+
+/// The tool calls of a run.
+#[derive(Debug, Default)]
+struct Tools {
+    calls: Vec<ReportTool>,
+    /// When each call was first seen.
+    started: Vec<Duration>,
+    /// The index of each call, by id.
+    index: HashMap<String, usize>,
+    /// How many of them belong to earlier turns.
+    earlier: usize,
+    /// How many of this turn's calls are running.
+    running: usize,
+}
+
+impl Tools {
+    /// Adds or changes a call. Returns its duration if this ended it.
+    fn update(&mut self, call: &ToolCall, now: Duration) -> Option<Duration> {
+        // An id that is used again in a later turn is another call, unless it is the late end of one that was running.
+        let ended_late = |index: usize| call.status.is_final() && !self.calls[index].status.is_final();
+        let known = self.index.get(&call.id).copied();
+        let known = known.filter(|index| *index >= self.earlier || ended_late(*index));
+        let index = known.unwrap_or(self.calls.len());
+        if known.is_none() {
+            self.index.insert(call.id.clone(), index);
+            self.calls.push(ReportTool::new(call.id.clone(), call.status));
+            self.started.push(now);
+        }
+        let entry = &mut self.calls[index];
+        let ran = known.is_some() && !entry.status.is_final();
+        entry.parent = call.parent.clone().or(entry.parent.take());
+        entry.name = call.name.clone().or(entry.name.take());
+        entry.exit_code = call.exit_code.or(entry.exit_code);
+        entry.status = call.status;
+        if index >= self.earlier {
+            self.running = self.running + usize::from(!call.status.is_final()) - usize::from(ran);
+        }
+        let ended = call.status.is_final() && (ran || known.is_none());
+        ended.then(|| now.saturating_sub(self.started[index]))
+    }
+
+    fn set_duration(&mut self, id: &str, millis: u64) {
+        if let Some(index) = self.index.get(id) {
+            self.calls[*index].duration_ms = Some(millis);
+        }
+    }
+}
+
+impl Summary {
+    pub(super) fn new(unsupported: Vec<UnsupportedSetting>, used_before: Usage) -> Summary {
+        Summary {
+            ledger: Ledger::resuming(used_before),
+            session: None,
+            model: None,
+            message: None,
+            deltas: None,
+            declared_answer: None,
+            structured_output: None,
+            tools: Tools::default(),
+            files: vec![],
+            unsupported,
+            drift: Drift::default(),
+        }
+    }
+
+    /// Another turn starts in the same process. It has its own answer; usage and tools add up.
+    pub(super) fn next_turn(&mut self) {
+        self.ledger.next_turn();
+        self.message = None;
+        self.deltas = None;
+        self.declared_answer = None;
+        self.structured_output = None;
+        self.tools.earlier = self.tools.calls.len();
+        self.tools.running = 0;
+    }
+
+    /// Takes note of an event. A tool call that ends gets its duration, unless times are unknown.
+    pub(super) fn observe(&mut self, event: &mut StreamedEvent<'_>, now: Option<Duration>) {
+        match event {
+            StreamedEvent::Part(Part { parent: Some(_), .. }) => {}
+            StreamedEvent::Part(part) => self.part(part),
+            StreamedEvent::Tool(call, _) => {
+                let duration = self.tools.update(call, now.unwrap_or_default());
+                if let (Some(duration), Some(_)) = (duration, now) {
+                    let millis = time::millis(duration);
+                    self.tools.set_duration(&call.id, millis);
+                    call.to_mut().duration_ms = Some(millis);
+                }
+            }
+            StreamedEvent::Other(event) => self.other(event),
+        }
+    }
+
+    fn part(&mut self, part: &Part<'_>) {
+        match part.kind {
+            PartKind::TextDelta => self.delta(part),
+            PartKind::Message => {
+                if !part.text.is_empty() {
+                    self.message = Some(part.text.clone().into_string());
+                }
+                self.deltas = None;
+            }
+            PartKind::ThinkingDelta | PartKind::Thinking | PartKind::ToolOutput => {}
+        }
+    }
+
+    fn delta(&mut self, part: &Part<'_>) {
+        match &mut self.deltas {
+            Some(Deltas { message, text, truncated }) if *message == *part.id => {
+                // Nothing is kept after the first piece beyond the limit: later text must not hide the gap.
+                let before = text.len();
+                if !*truncated {
+                    part.text.push_to(text);
+                }
+                if text.len() > TEXT_LIMIT {
+                    text.truncate(before);
+                    *truncated = true;
+                }
+            }
+            deltas => {
+                let text = part.text.clone().into_string();
+                *deltas = Some(Deltas { message: part.id.clone().into_owned(), text, truncated: false });
+            }
+        }
+    }
+
+    fn other(&mut self, event: &EventKind) {
+        match event {
+            EventKind::Session(session) => {
+                if let Some(id) = &session.id {
+                    let known = self.session.as_ref().filter(|known| known.id == *id);
+                    let resumed = session.resumed.or(known.and_then(|known| known.resumed));
+                    self.session = Some(ReportSession::new(id.clone(), resumed));
+                }
+                self.model = session.model.clone().or(self.model.take());
+            }
+            EventKind::Discard { id } => {
+                self.deltas.take_if(|deltas| deltas.message == *id);
+            }
+            EventKind::FileChange(change) => {
+                self.files.retain(|known| known.path != change.path);
+                self.files.push(change.clone());
+            }
+            EventKind::Usage(figures) => self.ledger.enter(figures),
+            EventKind::TurnEnded(TurnEnd { answer, structured_output, .. }) => {
+                self.declared_answer.clone_from(answer);
+                self.structured_output = structured_output.clone().or(self.structured_output.take());
+            }
+            EventKind::Unknown { native }
+                if (self.drift.unknown.len() < TYPES_LIMIT || self.drift.unknown.contains_key(native)) =>
+            {
+                *self.drift.unknown.entry(native.clone()).or_insert(0) += 1;
+            }
+            EventKind::Malformed { .. } | EventKind::Oversized { .. } => self.drift.malformed += 1,
+            _ => {}
+        }
+    }
+
+    pub(super) fn any_tool_running(&self) -> bool {
+        self.tools.running > 0
+    }
+
+    pub(super) fn session_usage(&self) -> Option<Usage> {
+        self.ledger.session()
+    }
+
+    /// The session that the agent named last.
+    pub(super) fn session(&self) -> Option<&ReportSession> {
+        self.session.as_ref()
+    }
+
+    pub(super) fn report(&self, verdict: Verdict, exit: Option<Exit>) -> Report {
+        // Deltas of a message that was never sent in full are an answer only if the agent declares the turn completed.
+        let written = self.deltas.as_ref().map(|deltas| deltas.text.clone()).filter(|text| !text.is_empty());
+        let deltas = written.filter(|_| verdict.outcome == Outcome::Completed);
+        let message = || self.message.clone().or(deltas);
+        let mut report = Report::new(verdict.outcome);
+        report.detail = verdict.detail;
+        report.answer = self.declared_answer.clone().or_else(message);
+        report.structured_output.clone_from(&self.structured_output);
+        report.session.clone_from(&self.session);
+        report.model.clone_from(&self.model);
+        report.usage = self.ledger.total();
+        report.error = verdict.error;
+        report.tools.clone_from(&self.tools.calls);
+        report.files.clone_from(&self.files);
+        report.unsupported.clone_from(&self.unsupported);
+        report.drift = self.drift.clone();
+        report.exit = exit;
+        report
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::ToolStatus;
+    use crate::stream::{Text, Whole};
+
+    fn part(kind: PartKind, id: &'static str, parent: Option<&'static str>, text: &str) -> StreamedEvent<'static> {
+        let text = Text::Plain(text.to_owned().into());
+        StreamedEvent::Part(Part { kind, id: id.into(), parent: parent.map(Into::into), text })
+    }
+
+    fn message(id: &'static str, parent: Option<&'static str>, text: &str) -> StreamedEvent<'static> {
+        part(PartKind::Message, id, parent, text)
+    }
+
+    fn delta(id: &'static str, parent: Option<&'static str>, text: &str) -> StreamedEvent<'static> {
+        part(PartKind::TextDelta, id, parent, text)
+    }
+
+    fn call(id: &str, status: ToolStatus, name: Option<&str>) -> StreamedEvent<'static> {
+        let mut call = ToolCall::new(id, status);
+        call.name = name.map(Into::into);
+        StreamedEvent::Tool(Whole::Owned(Box::new(call)), None)
+    }
+
+    fn summary() -> Summary {
+        Summary::new(vec![], Usage::default())
+    }
+
+    fn see(summary: &mut Summary, seconds: u64, mut event: StreamedEvent<'static>) -> EventKind {
+        summary.observe(&mut event, Some(Duration::from_secs(seconds)));
+        event.into_kind()
+    }
+
+    fn report(events: &[StreamedEvent<'static>]) -> Report {
+        let mut summary = summary();
+        for event in events {
+            see(&mut summary, 0, event.clone());
+        }
+        ended(&summary)
+    }
+
+    fn ended(summary: &Summary) -> Report {
+        summary.report(Verdict { outcome: Outcome::Completed, detail: None, error: None }, None)
+    }
+
+    #[test]
+    fn the_answer_is_the_last_message_of_the_agent_itself() {
+        let events = [
+            message("1", None, "first"),
+            message("2", None, "last"),
+            message("3", None, ""),
+            message("4", Some("t"), "a sub-agent's"),
+            delta("5", Some("t"), "a sub-agent's"),
+        ];
+        assert_eq!(report(&events).answer.as_deref(), Some("last"));
+    }
+
+    #[test]
+    fn deltas_count_if_there_is_no_message_and_discarded_ones_never() {
+        let deltas = [delta("1", None, "a"), delta("1", None, "b")];
+        assert_eq!(report(&deltas).answer.as_deref(), Some("ab"));
+        let retried = [delta("1", None, "a"), EventKind::Discard { id: "1".into() }.into(), delta("2", None, "b")];
+        assert_eq!(report(&retried).answer.as_deref(), Some("b"));
+    }
+
+    #[test]
+    fn another_turn_has_its_own_answer_and_adds_to_the_tools() {
+        let mut summary = summary();
+        see(&mut summary, 0, message("1", None, "first"));
+        see(&mut summary, 0, call("t", ToolStatus::Running, None));
+        assert!(summary.any_tool_running());
+        summary.next_turn();
+        assert!(!summary.any_tool_running(), "it belongs to the turn before");
+        see(&mut summary, 0, call("u", ToolStatus::Running, None));
+        assert!(summary.any_tool_running());
+        let report = ended(&summary);
+        assert_eq!((report.answer, report.tools.len()), (None, 2));
+    }
+
+    #[test]
+    fn a_later_event_of_a_tool_call_changes_only_what_it_contains() {
+        let tools = report(&[call("t", ToolStatus::Running, Some("Bash")), call("t", ToolStatus::Failed, None)]).tools;
+        assert_eq!(tools.len(), 1);
+        assert_eq!((tools[0].name.as_deref(), tools[0].status), (Some("Bash"), ToolStatus::Failed));
+    }
+
+    #[test]
+    fn a_tool_that_ends_has_a_duration() {
+        let mut summary = summary();
+        let duration = |event| if let EventKind::Tool(call) = event { call.duration_ms } else { None };
+        assert_eq!(duration(see(&mut summary, 1, call("t", ToolStatus::Running, None))), None);
+        assert_eq!(duration(see(&mut summary, 4, call("t", ToolStatus::Succeeded, None))), Some(3000));
+        assert_eq!(duration(see(&mut summary, 9, call("t", ToolStatus::Succeeded, None))), None, "it had ended");
+        assert_eq!(duration(see(&mut summary, 9, call("u", ToolStatus::Denied, None))), Some(0), "it never ran");
+        assert_eq!(ended(&summary).tools[0].duration_ms, Some(3000));
+        let mut event = call("v", ToolStatus::Succeeded, None);
+        summary.observe(&mut event, None);
+        assert_eq!(duration(event.into_kind()), None, "a capture has no times");
+    }
+
+    #[test]
+    fn an_id_that_is_used_again_in_a_later_turn_is_another_call() {
+        let mut summary = summary();
+        see(&mut summary, 0, call("t", ToolStatus::Running, None));
+        summary.next_turn();
+        assert!(!summary.any_tool_running(), "what is left of an earlier turn does not hold the idle timeout");
+        see(&mut summary, 0, call("t", ToolStatus::Succeeded, None));
+        assert_eq!(summary.tools.calls.len(), 1, "the late end of the first");
+        see(&mut summary, 0, call("t", ToolStatus::Running, None));
+        assert!(summary.any_tool_running());
+        see(&mut summary, 0, call("t", ToolStatus::Failed, None));
+        assert!(!summary.any_tool_running());
+        let statuses: Vec<_> = summary.tools.calls.iter().map(|tool| tool.status).collect();
+        assert_eq!(statuses, [ToolStatus::Succeeded, ToolStatus::Failed]);
+    }
+
+    #[test]
+    fn no_text_is_kept_after_a_piece_beyond_the_limit() {
+        let long = "a".repeat(TEXT_LIMIT);
+        let deltas = ["begin ", &long, "end"].map(|text| delta("1", None, text));
+        assert_eq!(report(&deltas).answer.as_deref(), Some("begin "));
+    }
+}
