@@ -1,7 +1,7 @@
-//! Many runs of the tests' agent in one process, and what is left of them: memory, descriptors, processes, files.
+//! Many runs of the fake agent in one process, and what is left of them: memory, descriptors, processes, files.
 //!
-//! `cargo xtask soak` builds and runs it. A part of the runs comes first, so that what a process needs once is there
-//! when the first figures are taken. It stops early when its time is over, and says so. Exits with 1 on a leak.
+//! `cargo xtask soak` builds and runs it. A part of the runs comes first, so that everything that a process needs once
+//! exists before it is measured. It stops early when its time is over, and says so. Exits with 1 on a leak.
 //!
 //! ```text
 //! soak --agent PATH [--runs 10000] [--parallel 100] [--seconds 165]
@@ -13,15 +13,17 @@ use std::process::{Command, ExitCode};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
-use wharf::{Adapter, Config, Host, Outcome, Places, RecordingConfig, RunOptions, Turn};
+use wharf::adapter::Adapter;
+use wharf::event::Outcome;
+use wharf::{Config, Dirs, Host, RunOptions, Turn};
 
-/// What the resident memory may grow by between the two looks: the allocator keeps what it has had once.
+/// What the resident memory may grow by between the two measurements: the allocator keeps memory for later.
 const MEMORY: u64 = 32 << 20;
 
-/// The share of the runs that comes before the first figures.
+/// One of so many runs comes before the first measurement.
 const WARM: usize = 10;
 
-/// What agents do, and how their turns end. The last is dropped in mid-turn instead.
+/// What agents do, and how their turns end. A run without an outcome is dropped in the middle of its turn.
 const SCRIPTS: [(&str, &str, Option<Outcome>); 6] = [
     ("good", "line {\"type\":\"done\"}\n", Some(Outcome::Completed)),
     ("talks", "flood-stdout 100000\nflood-stderr 20000\nline {\"type\":\"done\"}\nexit 1\n", Some(Outcome::Completed)),
@@ -31,46 +33,46 @@ const SCRIPTS: [(&str, &str, Option<Outcome>); 6] = [
     ("dropped", "children 1 600\nsilence\n", None),
 ];
 
-/// What is asked for.
+/// The command line.
 #[derive(Debug, Clone)]
-struct Order {
+struct Args {
     agent: PathBuf,
     runs: usize,
     parallel: usize,
     time: Duration,
 }
 
-impl Order {
-    fn parse(words: &[String]) -> Result<Order, Box<dyn Error>> {
-        let mut order = Order { agent: PathBuf::new(), runs: 10_000, parallel: 100, time: Duration::from_secs(165) };
+impl Args {
+    fn parse(words: &[String]) -> Result<Args, Box<dyn Error>> {
+        let mut args = Args { agent: PathBuf::new(), runs: 10_000, parallel: 100, time: Duration::from_secs(165) };
         for pair in words.chunks(2) {
             let [name, value] = pair else { return Err(format!("{} needs a value", pair[0]).into()) };
             match name.as_str() {
-                "--agent" => order.agent = value.into(),
-                "--runs" => order.runs = value.parse()?,
-                "--parallel" => order.parallel = value.parse()?,
-                "--seconds" => order.time = Duration::from_secs(value.parse()?),
+                "--agent" => args.agent = value.into(),
+                "--runs" => args.runs = value.parse()?,
+                "--parallel" => args.parallel = value.parse()?,
+                "--seconds" => args.time = Duration::from_secs(value.parse()?),
                 other => return Err(format!("there is no flag {other}").into()),
             }
         }
-        if !order.agent.is_absolute() || order.parallel == 0 {
+        if !args.agent.is_absolute() || args.parallel == 0 {
             return Err("--agent takes an absolute path, --parallel at least 1".into());
         }
-        Ok(order)
+        Ok(args)
     }
 }
 
 fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
-    let done = match std::env::var_os(INSIDE) {
+    let result = match std::env::var_os(INSIDE) {
         None => start_inside(&words),
-        Some(folder) => Order::parse(&words).and_then(|order| soak(&order, Path::new(&folder))),
+        Some(folder) => Args::parse(&words).and_then(|args| soak(&args, Path::new(&folder))),
     };
-    match done {
+    match result {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
-        Err(why) => {
-            say(&format!("soak: {why}"));
+        Err(error) => {
+            print(&format!("soak: {error}"));
             ExitCode::from(2)
         }
     }
@@ -79,7 +81,7 @@ fn main() -> ExitCode {
 /// The variable that holds the folder for everything, in the process that does the work.
 const INSIDE: &str = "SOAK_FOLDER";
 
-/// Starts this program again with temporary files of its own, so that what is left there is ours.
+/// Starts this program again with its own folder for temporary files, so that whatever is left there was left by it.
 fn start_inside(words: &[String]) -> Result<bool, Box<dyn Error>> {
     let folder = tempfile::Builder::new().prefix("wharf-soak-").tempdir()?;
     std::fs::create_dir(folder.path().join("tmp"))?;
@@ -88,52 +90,51 @@ fn start_inside(words: &[String]) -> Result<bool, Box<dyn Error>> {
     Ok(command.status()?.success())
 }
 
-fn soak(order: &Order, folder: &Path) -> Result<bool, Box<dyn Error>> {
+fn soak(args: &Args, folder: &Path) -> Result<bool, Box<dyn Error>> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    // This process starts nothing but agents, so it may take in what they leave.
+    // This process starts nothing but agents, so it may adopt the processes that they leave behind.
     wharf::become_subreaper()?;
-    let places = Places {
-        config: folder.join("config.toml"),
-        data: folder.join("data"),
-        cache: folder.join("cache"),
-        adapters: folder.join("adapters"),
-    };
-    let programs = [("echo".to_owned(), order.agent.clone())].into();
-    let recording = RecordingConfig { keep_runs: 2 * order.parallel, ..RecordingConfig::default() };
-    let host = Host::new(places, Config { programs, recording, ..Config::default() })?;
+    let mut config = Config::default();
+    config.programs.insert("echo".to_owned(), args.agent.clone());
+    config.recording.keep_runs = 2 * args.parallel;
+    let host = Host::new(Dirs::below(folder), config)?;
     let tag = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
     for (name, steps, _) in SCRIPTS {
         std::fs::write(folder.join(name), format!("tag {tag}\n{steps}"))?;
     }
     let adapter = runtime.block_on(host.adapter("echo"))?;
 
-    let begun = Instant::now();
-    let warm = (order.runs / WARM).max(order.parallel.min(order.runs));
+    let started = Instant::now();
+    let warm = (args.runs / WARM).max(args.parallel.min(args.runs));
     let mut bad = Vec::new();
-    let first = runtime.block_on(many(&host, &adapter, folder, warm, order.parallel, begun + order.time, &mut bad));
+    let first = runtime.block_on(many(&host, &adapter, folder, warm, args.parallel, started + args.time, &mut bad));
     let before = Figures::take(folder, &tag)?;
-    say(&format!("{:<22}{before}", format!("after {first} runs:")));
-    let rest = order.runs.saturating_sub(first);
-    let second = runtime.block_on(many(&host, &adapter, folder, rest, order.parallel, begun + order.time, &mut bad));
-    let took = begun.elapsed();
+    print(&format!("{:<22}{before}", format!("after {first} runs:")));
+    let rest = args.runs.saturating_sub(first);
+    let second = runtime.block_on(many(&host, &adapter, folder, rest, args.parallel, started + args.time, &mut bad));
+    let took = started.elapsed();
     let after = Figures::take(folder, &tag)?;
     let done = first + second;
-    say(&format!("{:<22}{after}", format!("after {done} runs:")));
+    print(&format!("{:<22}{after}", format!("after {done} runs:")));
     #[expect(clippy::cast_precision_loss, reason = "shown to one digit")]
     let rate = done as f64 / took.as_secs_f64();
-    say(&format!("{done} runs, {} at a time, in {:.1} s: {rate:.1} runs a second", order.parallel, took.as_secs_f64()));
-    if done < order.runs {
-        say(&format!("the time was over before all {} were done", order.runs));
+    print(&format!(
+        "{done} runs, {} at a time, in {:.1} s: {rate:.1} runs a second",
+        args.parallel,
+        took.as_secs_f64()
+    ));
+    if done < args.runs {
+        print(&format!("the time was over before all {} runs were done", args.runs));
     }
     bad.truncate(10);
     bad.extend(after.leaks(&before));
     for what in &bad {
-        say(&format!("WRONG: {what}"));
+        print(&format!("WRONG: {what}"));
     }
     Ok(bad.is_empty())
 }
 
-/// Runs so many turns, so many at a time, until a deadline. Gives how many were run.
+/// Runs `runs` turns, `parallel` at a time, until a deadline. Gives how many were run.
 async fn many(
     host: &Host,
     adapter: &Adapter,
@@ -167,29 +168,29 @@ async fn many(
                 done += count;
                 bad.extend(wrong);
             }
-            Err(why) => bad.push(why.to_string()),
+            Err(error) => bad.push(error.to_string()),
         }
     }
     done
 }
 
-/// One turn. Most go well, as most do; the error says what went otherwise than its script.
+/// One turn. Most succeed, as in real use; the error says what differed from the script.
 async fn one(host: &Host, adapter: &Adapter, folder: &Path, number: usize) -> Result<(), String> {
     let which = if number.is_multiple_of(4) { number / 4 % SCRIPTS.len() } else { 0 };
     let (name, _, expected) = SCRIPTS[which];
-    let mut turn = Turn { workspace: folder.to_owned(), ..Turn::new("go") };
-    turn.options.insert("script".to_owned(), folder.join(name).to_string_lossy().into_owned().into());
-    let run = host.start(adapter, turn, RunOptions::default()).await.map_err(|why| format!("{name}: {why}"))?;
+    let script = folder.join(name).to_string_lossy().into_owned();
+    let turn = Turn::new("go").with_workspace(folder).with_option("script", script);
+    let run = host.start(adapter, turn, RunOptions::default()).await.map_err(|error| format!("{name}: {error}"))?;
     let Some(expected) = expected else {
         tokio::time::sleep(Duration::from_millis(50)).await;
         drop(run);
         return Ok(());
     };
-    let report = run.finish().await.map_err(|why| format!("{name}: {why}"))?;
-    if report.outcome == expected { Ok(()) } else { Err(format!("{name}: {:?} {:?}", report.outcome, report.error)) }
+    let report = run.finish().await.map_err(|error| format!("{name}: {error}"))?;
+    if report.outcome == expected { Ok(()) } else { Err(format!("{name}: {} {:?}", report.outcome, report.error)) }
 }
 
-/// What this process has, and what there is of its agents.
+/// What this process uses, and what is left of its agents.
 #[derive(Debug, Clone, Copy)]
 struct Figures {
     resident: u64,
@@ -200,11 +201,11 @@ struct Figures {
 }
 
 impl Figures {
-    /// Once nothing is being cleared away any more; what is still there after ten seconds counts as left.
+    /// Waits until nothing is being cleaned up any more; what is still there after ten seconds counts as left.
     fn take(folder: &Path, tag: &str) -> std::io::Result<Figures> {
-        let begun = Instant::now();
+        let started = Instant::now();
         let mut figures = Figures::now(folder, tag)?;
-        while begun.elapsed() < Duration::from_secs(10) {
+        while started.elapsed() < Duration::from_secs(10) {
             std::thread::sleep(Duration::from_millis(500));
             let last = std::mem::replace(&mut figures, Figures::now(folder, tag)?);
             if figures.processes == 0 && figures.temporary == 0 && last.descriptors == figures.descriptors {
@@ -239,7 +240,7 @@ impl Figures {
             leaks.push(format!("the memory grew by {} bytes", self.resident - before.resident));
         }
         if self.descriptors > before.descriptors {
-            leaks.push(format!("{} descriptors more", self.descriptors - before.descriptors));
+            leaks.push(format!("{} more descriptors", self.descriptors - before.descriptors));
         }
         if self.processes > 0 {
             leaks.push(format!("{} processes are left", self.processes));
@@ -265,7 +266,7 @@ impl std::fmt::Display for Figures {
     }
 }
 
-#[expect(clippy::print_stdout, reason = "the figures are what it is for")]
-fn say(line: &str) {
+#[expect(clippy::print_stdout, reason = "the figures are its result")]
+fn print(line: &str) {
     println!("{line}");
 }

@@ -1,77 +1,122 @@
-//! The configuration: the user's own file, and the project's, which may say less.
+//! The configuration: the user's own file, and the project's, which may set less.
 //!
-//! A project's file comes with the repository, so whoever wrote the repository wrote it: it may choose an adapter and a
+//! A project's file comes with the repository, so the author of the repository wrote it: it may choose an adapter and a
 //! model, and may not grant anything, name programs or loosen approvals.
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::info::Needs;
-use crate::turn::Approvals;
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer, de::Error as _};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+use wharf_core::model::{Access, Approvals, Effort};
+use wharf_core::turn::Timeouts;
 
 /// The name of the project's file, in the workspace.
 pub const PROJECT_FILE: &str = ".wharf.toml";
 
-/// What the user's file may say.
+/// What the user's file may set.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
+#[non_exhaustive]
 pub struct Config {
-    /// The adapter when none is named.
+    /// The adapter if none is named.
     pub adapter: Option<String>,
-    /// The model when none is named.
+    /// The model if none is named.
     pub model: Option<String>,
-    /// The effort when none is named.
-    pub effort: Option<String>,
-    /// What happens when an agent wants to use a tool and nothing else is said.
+    /// The effort if none is named.
+    pub effort: Option<Effort>,
+    /// What happens when an agent requests to use a tool, unless the turn says otherwise.
     pub approvals: Option<Approvals>,
-    /// Adapters from the folder that may take the place of bundled ones, by id.
+    /// Adapters from the folder that may replace bundled ones, by id.
     pub shadow: Vec<String>,
     /// Names of variables that every agent gets beside the base set.
     pub environment: Vec<String>,
     /// Programs by adapter, instead of what the adapter would find.
     pub programs: BTreeMap<String, PathBuf>,
-    /// What each adapter may do, beyond what the bundled ones may.
-    pub grants: BTreeMap<String, Needs>,
+    /// What is granted to each adapter, beyond what is granted to the bundled ones.
+    pub grants: BTreeMap<String, Access>,
     /// Options by adapter.
     pub options: BTreeMap<String, BTreeMap<String, Value>>,
-    /// Clocks and caps.
+    /// When a turn times out.
+    pub timeouts: TimeoutsConfig,
+    /// How large and how many.
     pub limits: LimitsConfig,
     /// What is kept of runs.
     pub recording: RecordingConfig,
 }
 
-/// The clocks and caps of a turn. Times are in seconds; absent means no limit but where a default is named.
+/// The timeouts of a turn, in seconds; see [`Timeouts`] for the defaults.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct LimitsConfig {
-    /// Until the first output.
-    pub first_output: Option<f64>,
+#[non_exhaustive]
+pub struct TimeoutsConfig {
+    /// From the start to the first output.
+    #[serde(deserialize_with = "seconds")]
+    pub first_output: Option<Duration>,
     /// Without output, while no tool runs and no ask is open.
-    pub idle: Option<f64>,
-    /// All of it.
-    pub total: Option<f64>,
-    /// Until an ask counts as refused; 300 by default.
-    pub ask: Option<f64>,
-    /// Between asking an agent to stop and killing it; 5 by default.
-    pub grace: Option<f64>,
-    /// Bytes of the longest frame; 16 MiB by default.
+    #[serde(deserialize_with = "seconds")]
+    pub idle: Option<Duration>,
+    /// For the whole run.
+    #[serde(deserialize_with = "seconds")]
+    pub total: Option<Duration>,
+    /// Until an ask counts as denied.
+    #[serde(deserialize_with = "seconds")]
+    pub ask: Option<Duration>,
+    /// Between asking an agent to stop and killing it.
+    #[serde(deserialize_with = "seconds")]
+    pub grace: Option<Duration>,
+}
+
+impl TimeoutsConfig {
+    /// The timeouts, with the defaults filled in.
+    pub fn timeouts(&self) -> Timeouts {
+        let mut timeouts = Timeouts::default();
+        timeouts.first_output = self.first_output.or(timeouts.first_output);
+        timeouts.idle = self.idle.or(timeouts.idle);
+        timeouts.total = self.total.or(timeouts.total);
+        timeouts.ask = self.ask.unwrap_or(timeouts.ask);
+        timeouts.grace = self.grace.unwrap_or(timeouts.grace);
+        timeouts
+    }
+}
+
+/// The limits of a host and its runs.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+#[non_exhaustive]
+pub struct LimitsConfig {
+    /// The size limit of a frame in bytes; 16 MiB by default.
+    #[serde(deserialize_with = "at_least_one")]
     pub frame_bytes: Option<usize>,
+    /// How many runs of one host may be live at once; no limit by default.
+    #[serde(deserialize_with = "at_least_one")]
+    pub runs: Option<usize>,
+}
+
+fn seconds<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Duration>, D::Error> {
+    duration_from_seconds(f64::deserialize(deserializer)?).map(Some).map_err(D::Error::custom)
+}
+
+fn at_least_one<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<usize>, D::Error> {
+    match usize::deserialize(deserializer)? {
+        0 => Err(D::Error::custom("0 is not allowed: it must be at least 1")),
+        runs => Ok(Some(runs)),
+    }
 }
 
 /// What is kept of runs.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields, default)]
+#[non_exhaustive]
 pub struct RecordingConfig {
     /// Whether runs are recorded.
     pub enabled: bool,
-    /// Bytes of one recording, beyond which it is cut off.
+    /// The size limit of one recording, in bytes. Beyond it, the streams are not kept.
     pub run_bytes: u64,
     /// How many runs are kept.
     pub keep_runs: usize,
-    /// Bytes of all runs together; the oldest go first.
+    /// The size limit of all runs together, in bytes; the oldest are removed first.
     pub keep_bytes: u64,
 }
 
@@ -81,27 +126,34 @@ impl Default for RecordingConfig {
     }
 }
 
-/// What a project's file may say.
+/// What a project's file may set.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 struct ProjectConfig {
     adapter: Option<String>,
     model: Option<String>,
-    effort: Option<String>,
+    effort: Option<Effort>,
 }
 
-/// Keys that only the user's own file may have.
-const USER_ONLY: [&str; 8] =
-    ["approvals", "shadow", "environment", "programs", "grants", "options", "limits", "recording"];
+/// Keys that only the user's own file may contain.
+const USER_ONLY: [&str; 9] =
+    ["approvals", "shadow", "environment", "programs", "grants", "options", "timeouts", "limits", "recording"];
 
 impl Config {
-    /// The user's file, with the project's over it. Files that are not there say nothing.
+    /// Reads the user's file and then the project's, which overrides it. Missing files set nothing.
     pub fn load(user: &Path, workspace: &Path) -> Result<Config> {
         let mut config: Config = read(user, |_| None)?.unwrap_or_default();
+        if let Some(name) = config.environment.iter().find(|name| name.is_empty() || name.contains(['=', '\0'])) {
+            let message =
+                format!("the configuration {}: {name:?} in `environment` is not a variable's name", user.display());
+            return Err(
+                Error::new(ErrorKind::Config, message).with_hint("list names only; `--env NAME=VALUE` sets a value")
+            );
+        }
         let project: Option<ProjectConfig> = read(&workspace.join(PROJECT_FILE), |message| {
             USER_ONLY.iter().find(|key| message.contains(&format!("unknown field `{key}`"))).map(|key| {
                 format!(
-                    "`{key}` may only stand in your own file ({}), because a project's file comes with the project",
+                    "`{key}` may only be in your own file ({}), because a project's file comes with the project",
                     user.display()
                 )
             })
@@ -110,7 +162,7 @@ impl Config {
             if let Some(adapter) = project.adapter.as_deref().filter(|adapter| adapter.contains(['/', '\\', '.'])) {
                 let file = workspace.join(PROJECT_FILE);
                 let message = format!("the configuration {} names the adapter {adapter:?} by a path", file.display());
-                return Err(Error::new(ErrorKind::Config, message).hint(
+                return Err(Error::new(ErrorKind::Config, message).with_hint(
                     "a project's file comes with the project, and so would the adapter: name it with --adapter, or by its id",
                 ));
             }
@@ -122,33 +174,39 @@ impl Config {
     }
 }
 
-/// Longer than any turn: what is beyond it would overflow a clock.
+/// Longer than any turn: a longer time would overflow an instant.
 const LONGEST: Duration = Duration::from_hours(24 * 365);
 
-/// A number of seconds that makes sense as a time.
-pub(crate) fn seconds(seconds: Option<f64>) -> Option<Duration> {
-    seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok()).map(|time| time.min(LONGEST))
+/// A number of seconds as a time, in a file and on the command line alike.
+pub fn duration_from_seconds(seconds: f64) -> Result<Duration, String> {
+    match Duration::try_from_secs_f64(seconds) {
+        Ok(time) => Ok(time.min(LONGEST)),
+        // Too large for a `Duration` is still a number of seconds.
+        Err(_) if seconds > 0.0 => Ok(LONGEST),
+        Err(_) => Err(format!("{seconds} is not a number of seconds, such as 30 or 0.5")),
+    }
 }
 
 fn read<T: for<'a> Deserialize<'a>>(path: &Path, hint: impl Fn(&str) -> Option<String>) -> Result<Option<T>> {
     let shown = path.display();
     let text = match std::fs::read_to_string(path) {
         Ok(text) => text,
-        // Where the workspace is no folder, the turn says so better than a file that cannot be in it.
-        Err(why) if matches!(why.kind(), std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory) => {
+        // That the workspace is not a folder is reported by the turn.
+        Err(error) if matches!(error.kind(), std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory) => {
             return Ok(None);
         }
-        Err(why) => {
-            return Err(Error::new(ErrorKind::Config, format!("the configuration {shown} cannot be read: {why}")));
+        Err(error) if matches!(error.kind(), std::io::ErrorKind::IsADirectory | std::io::ErrorKind::InvalidData) => {
+            return Err(Error::new(ErrorKind::Config, format!("the configuration {shown} cannot be read: {error}")));
         }
+        Err(error) => return Err(Error::system(format!("reading the configuration {shown}"), error)),
     };
-    toml::from_str(&text).map(Some).map_err(|why| {
-        let line = why.span().map_or(1, |span| text[..span.start.min(text.len())].matches('\n').count() + 1);
-        let message = why.message().trim().replace('\n', "; ");
+    toml::from_str(&text).map(Some).map_err(|error| {
+        let line = error.span().map_or(1, |span| text[..span.start.min(text.len())].matches('\n').count() + 1);
+        let message = error.message().trim().replace('\n', "; ");
         let error = Error::new(ErrorKind::Config, format!("the configuration {shown}, line {line}: {message}"));
         match hint(&message) {
-            Some(hint) => error.hint(hint),
-            None => error.hint("docs/configuration.md lists what may stand there"),
+            Some(hint) => error.with_hint(hint),
+            None => error.with_hint("docs/configuration.md lists the settings"),
         }
     })
 }
@@ -165,17 +223,17 @@ mod tests {
     }
 
     #[test]
-    fn the_projects_file_goes_over_the_users() {
-        let config =
-            load("adapter = \"claude\"\nmodel = \"opus\"\n[limits]\nidle = 30\n", "model = \"haiku\"\n").expect("good");
+    fn the_projects_file_overrides_the_users() {
+        let config = load("adapter = \"claude\"\nmodel = \"opus\"\n[timeouts]\nidle = 30\n", "model = \"haiku\"\n")
+            .expect("good");
         assert_eq!((config.adapter.as_deref(), config.model.as_deref()), (Some("claude"), Some("haiku")));
-        assert_eq!(seconds(config.limits.idle), Some(Duration::from_secs(30)));
+        assert_eq!(config.timeouts.timeouts().idle, Some(Duration::from_secs(30)));
         assert!(config.recording.enabled);
     }
 
     #[test]
     fn unknown_keys_are_errors_that_name_the_file_and_the_line() {
-        let error = load("adapter = \"x\"\n\n[limits]\nidel = 3\n", "").expect_err("refused").to_string();
+        let error = load("adapter = \"x\"\n\n[timeouts]\nidel = 3\n", "").expect_err("refused").to_string();
         assert!(error.contains("config.toml, line 4") && error.contains("idel"), "{error}");
         let error = load("", "modle = \"x\"\n").expect_err("refused").to_string();
         assert!(error.contains(".wharf.toml, line 1"), "{error}");
@@ -193,7 +251,7 @@ mod tests {
             ("options", "[options.x]\na = 1\n"),
         ] {
             let error = load("", content).expect_err("refused");
-            assert!(error.to_do().is_some_and(|hint| hint.contains("own file")), "{key}: {error}");
+            assert!(error.hint().is_some_and(|hint| hint.contains("own file")), "{key}: {error}");
         }
     }
 
@@ -203,11 +261,29 @@ mod tests {
             let error = load("", &format!("adapter = {adapter:?}\n")).expect_err("refused");
             assert!(error.to_string().contains("by a path"), "{error}");
         }
-        assert_eq!(seconds(Some(1.8e19)), Some(LONGEST));
     }
 
     #[test]
-    fn nothing_there_is_nothing_said() {
+    fn an_invalid_value_is_an_error_and_not_the_default() {
+        for (section, key, value) in [
+            ("timeouts", "idle", "-1"),
+            ("timeouts", "total", "nan"),
+            ("timeouts", "ask", "-0.5"),
+            ("timeouts", "grace", "-inf"),
+            ("limits", "runs", "0"),
+            ("limits", "runs", "-1"),
+        ] {
+            let error = load(&format!("[{section}]\n{key} = {value}\n"), "").expect_err("refused").to_string();
+            assert!(error.contains("config.toml, line 2"), "{key} = {value}: {error}");
+        }
+        let error = load("effort = \"huge\"\n", "").expect_err("refused").to_string();
+        assert!(error.contains("line 1") && error.contains("xhigh"), "{error}");
+        assert_eq!(duration_from_seconds(1.8e19), Ok(LONGEST));
+        assert_eq!(duration_from_seconds(f64::INFINITY), Ok(LONGEST));
+    }
+
+    #[test]
+    fn missing_files_set_nothing() {
         let config = Config::load(Path::new("/no/such/file"), Path::new("/no/such/folder")).expect("defaults");
         assert_eq!(config.adapter, None);
     }

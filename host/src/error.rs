@@ -1,29 +1,50 @@
-//! The one error of the library: what was attempted, on what, why it failed, and what to do about it.
+//! The error of the library: what was attempted, on what, why it failed, and what to do about it.
 
+use std::error::Error as StdError;
 use std::fmt;
+use std::sync::Arc;
+use wharf_core::stream::Secrets;
 
-/// What kind of thing went wrong. Stable: programs may match on it, and the exit code follows from it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// What kind of thing failed. Stable: programs may match on it, and the exit code follows from it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ErrorKind {
-    /// The caller asked for something that cannot be: an unknown adapter or option, an empty prompt, a bad file.
+    /// The caller requested something impossible: an unknown adapter or option, an empty prompt, a bad file.
     InvalidInput,
-    /// A configuration file cannot be read or has something in it that it must not have.
+    /// A configuration file cannot be read, or contains something that it must not contain.
     Config,
     /// The agent's program is missing or cannot be used.
-    Runtime,
-    /// A component was refused, or an adapter trapped or broke the interface.
+    Agent,
+    /// A component was refused, or an adapter trapped or violated the interface.
     Adapter,
-    /// The file system or the operating system failed us.
+    /// The file system or the operating system failed.
     System,
+    /// As many runs as allowed are live, and the caller did not want to wait.
+    Busy,
 }
 
-/// An error with a stable kind and, where there is one, a hint that says what to do.
+impl fmt::Display for ErrorKind {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.pad(match self {
+            ErrorKind::InvalidInput => "invalid input",
+            ErrorKind::Config => "configuration",
+            ErrorKind::Agent => "agent",
+            ErrorKind::Adapter => "adapter",
+            ErrorKind::System => "system",
+            ErrorKind::Busy => "busy",
+        })
+    }
+}
+
+/// An error with a stable kind and, if there is one, a hint on what to do.
+///
+/// Its text is complete: it includes the cause, which [`source`](StdError::source) gives as a value.
 #[derive(Debug, Clone)]
 pub struct Error {
     kind: ErrorKind,
     message: String,
     hint: Option<String>,
+    source: Option<Arc<dyn StdError + Send + Sync>>,
 }
 
 /// The library's result.
@@ -31,42 +52,50 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 impl Error {
     pub(crate) fn new(kind: ErrorKind, message: impl Into<String>) -> Error {
-        Error { kind, message: message.into(), hint: None }
+        Error { kind, message: message.into(), hint: None, source: None }
     }
 
-    /// Bad input.
+    /// Invalid input.
     pub fn invalid(message: impl Into<String>) -> Error {
         Error::new(ErrorKind::InvalidInput, message)
     }
 
-    /// The runtime cannot be used.
-    pub fn runtime(message: impl Into<String>) -> Error {
-        Error::new(ErrorKind::Runtime, message)
+    /// The agent cannot be used.
+    pub fn agent(message: impl Into<String>) -> Error {
+        Error::new(ErrorKind::Agent, message)
     }
 
     pub(crate) fn adapter(message: impl Into<String>) -> Error {
         Error::new(ErrorKind::Adapter, message)
     }
 
-    /// The system did not do what was attempted.
-    pub fn system(attempt: impl fmt::Display, why: impl fmt::Display) -> Error {
-        Error::new(ErrorKind::System, format!("{attempt}: {why}"))
+    /// The operating system failed at what was attempted.
+    pub fn system(attempt: impl fmt::Display, source: impl Into<Box<dyn StdError + Send + Sync>>) -> Error {
+        let source: Arc<dyn StdError + Send + Sync> = Arc::from(source.into());
+        Error { source: Some(source.clone()), ..Error::new(ErrorKind::System, format!("{attempt}: {source}")) }
     }
 
-    /// With a hint that says what to do.
+    /// With a hint on what to do.
     #[must_use]
-    pub fn hint(mut self, hint: impl Into<String>) -> Error {
+    pub fn with_hint(mut self, hint: impl Into<String>) -> Error {
         self.hint = Some(hint.into());
         self
     }
 
-    /// What kind of thing went wrong.
+    /// Without secrets in its texts. The source is dropped if it may contain one.
+    pub(crate) fn redacted(mut self, secrets: &Secrets) -> Error {
+        let source = self.source.take().filter(|source| !secrets.are_in(source.to_string().as_bytes()));
+        let redact = |text: &str| secrets.redact(text).into_owned();
+        Error { message: redact(&self.message), hint: self.hint.as_deref().map(redact), source, ..self }
+    }
+
+    /// What kind of thing failed.
     pub fn kind(&self) -> ErrorKind {
         self.kind
     }
 
     /// What to do about it.
-    pub fn to_do(&self) -> Option<&str> {
+    pub fn hint(&self) -> Option<&str> {
         self.hint.as_deref()
     }
 }
@@ -77,4 +106,14 @@ impl fmt::Display for Error {
     }
 }
 
-impl std::error::Error for Error {}
+impl StdError for Error {
+    fn source(&self) -> Option<&(dyn StdError + 'static)> {
+        self.source.as_ref().map(|source| &**source as &(dyn StdError + 'static))
+    }
+}
+
+impl From<wharf_core::model::SettingError> for Error {
+    fn from(error: wharf_core::model::SettingError) -> Error {
+        Error::invalid(error.message).with_hint(error.hint)
+    }
+}

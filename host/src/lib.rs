@@ -2,21 +2,23 @@
 //! WebAssembly component that can do only what was granted to it. The host runs the agent's process, and HTTP, on the
 //! adapter's behalf.
 //!
-//! An orchestrator holds a [`Host`], loads an [`Adapter`], starts a [`Turn`] and reads the [`Run`]'s events, the last
-//! of which is the [`Report`]:
+//! An orchestrator holds a [`Host`], loads an [`Adapter`](adapter::Adapter), starts a [`Turn`] and reads the [`Run`]'s
+//! events, the last of which is the [`Report`](event::Report):
 //!
 //! ```no_run
 //! # #[tokio::main]
 //! # async fn main() -> wharf::Result<()> {
-//! use wharf::{Event, Host, RunOptions, Turn};
+//! use wharf::ask::{Answer, Decision};
+//! use wharf::event::EventKind;
+//! use wharf::{Host, RunOptions, Turn};
 //!
-//! let host = Host::of_user()?;
+//! let host = Host::from_env()?;
 //! let adapter = host.adapter("claude").await?;
 //! let mut run = host.start(&adapter, Turn::new("Fix the failing test"), RunOptions::default()).await?;
 //! while let Some(event) = run.next().await {
-//!     match event {
-//!         Event::Ask(ask) => run.answer(wharf::Answer::new(ask.id, wharf::Decision::Deny)),
-//!         Event::Report(report) => println!("{:?}: {:?}", report.outcome, report.answer),
+//!     match event.kind {
+//!         EventKind::Ask(ask) => drop(run.answer(Answer::new(ask.id, Decision::Deny).by("policy bot"))),
+//!         EventKind::Report(report) => println!("{}: {:?}", report.outcome, report.answer),
 //!         _ => {}
 //!     }
 //! }
@@ -24,84 +26,56 @@
 //! # }
 //! ```
 //!
-//! The parts, in the order in which the data goes through them:
+//! # Theory of operation
 //!
-//! - a turn is checked ([`Turn`]) and prepared (`prepare`) with what an adapter (`adapter`, `instance`) says, within
-//!   what was granted to it (`grants`, `services`);
-//! - the process is started and supervised (the crate `wharf-supervisor`), its output is redacted (`redact`), recorded (`recording`,
-//!   `journal`) and cut into frames (`frame`);
-//! - the adapter makes effects of the frames (`conversation`, `lift`), and the `driver`, a pure state machine, decides
-//!   what is done about them; `run` is the loop that does it;
-//! - at the end one table says how it went (`outcome`), and what is left is kept (`keep`, `sessions`, `receipt`).
+//! A turn goes through four rooms. *launch* asks the adapter to find the agent and to build a command line, checks both
+//! against the grants, and starts the process (the crate `wharf-supervisor`). *run* moves bytes: secrets are removed
+//! from the agent's output, which is recorded, split into frames and given to the adapter in *guest*; the adapter
+//! returns effects, and the driver of `wharf-core` decides what to do about them. Events are written to disk by
+//! *record* before a caller sees them. At the end one table decides the outcome, and a receipt seals the recording.
+//! *replay* feeds a recording through the same code, without a process.
+//!
+//! Only the supervisor starts agents and signals processes; only *guest* connects to servers, for an adapter; only
+//! `wharf-core` decides. An adapter that traps is replaced by a fresh instance that is fed from the recording, while the
+//! agent runs on.
+//!
+//! # Features
+//!
+//! - `bundled`: the adapters for Claude Code and Copilot inside the library. Without it, adapters are loaded from files,
+//!   and the build needs no wasm target.
+//!
+//! Log lines and a span for each run go to [`tracing`](https://docs.rs/tracing).
 
-mod action;
-mod adapter;
-mod ask;
-mod bindings;
-mod catalog;
-mod compiled;
+pub mod adapter;
+pub mod ask;
 mod config;
-mod conversation;
-mod driver;
-mod engine;
-mod environment;
+mod digest;
+#[cfg(test)]
+mod direction_tests;
+mod dirs;
+mod disk;
 mod error;
-mod event;
-mod frame;
-mod grants;
+pub mod event;
+mod guest;
 mod host;
-mod http;
-mod info;
-mod instance;
-mod journal;
-mod keep;
-mod last_words;
-mod lift;
-mod line;
-mod log;
+mod launch;
 #[doc(hidden)]
 pub mod measure;
-mod outcome;
-mod places;
-mod prepare;
-mod program;
-mod receipt;
-mod recording;
-mod redact;
+mod record;
+pub mod recording;
 mod replay;
-mod resolved;
 mod run;
-mod runs;
-mod services;
+pub mod session;
 mod sessions;
-mod stdin;
-mod summary;
-mod text;
-mod turn;
-mod usage;
 
-pub use adapter::{Adapter, Source};
-pub use ask::{Answer, AskRule, AskRules, Decision, Otherwise, RuleAnswer};
-pub use catalog::Entry;
-pub use config::{Config, LimitsConfig, PROJECT_FILE, RecordingConfig};
-pub use driver::{Clocks, Ending};
-pub use environment::BASE as BASE_ENVIRONMENT;
+pub use config::{Config, LimitsConfig, PROJECT_FILE, RecordingConfig, TimeoutsConfig, duration_from_seconds};
+pub use dirs::Dirs;
 pub use error::{Error, ErrorKind, Result};
-pub use event::{
-    Ask, Choice, ChoiceKind, Drift, ErrorClass, Event, Exit, Failure, FileChange, IgnoredWish, Outcome, Report,
-    ReportSession, ReportTool, Retry, SessionInfo, TextPart, ToolCall, ToolStatus, Usage, UsageFigures, UsageScope,
-    schema,
+pub use host::{Explanation, Host, not_started, reap_orphans};
+pub use launch::{RunOptions, WhenBusy};
+pub use run::{Batch, Controller, Delivery, Run, Ticket};
+pub use wharf_core::model::{
+    Approvals, Effort, Labels, NextTurn, SessionChoice, Settings, ToolRules, Turn, parse_option,
 };
-pub use grants::{Denial, Policy, Why};
-pub use host::{Explanation, Host, RunOptions, not_started, reap_orphans};
-pub use info::{AdapterInfo, Binary, Level, Login, Model, ModelList, Needs, Note, OptionKind, OptionSpec, Support};
-pub use log::set_log;
-pub use places::Places;
-pub use prepare::{FramingKind, Plan, Word};
-pub use receipt::{Check, Receipt, Verified, verify as verify_receipt};
-pub use replay::{AdapterRecord, Capture, LaunchRecord, Replayed, Streams, anonymous, launch_record, streams};
-pub use run::{Batch, Controller, Run};
-pub use runs::{Pruned, RunEntry, RunFolder, RunState, find as find_run, list as list_runs, prune as prune_runs};
-pub use sessions::{DriftRow, SessionEntry, Sessions};
-pub use turn::{Approvals, EFFORTS, NextTurn, SessionChoice, ToolRules, Turn, parse_option};
-pub use wharf_supervisor::{Reaped, Remnant, Swept, become_subreaper};
+pub use wharf_core::turn::Timeouts;
+pub use wharf_supervisor::{Cleanup, LeftoverProcess, ReapedRun, become_subreaper};

@@ -1,48 +1,34 @@
-//! What the benchmark (`bench/`) looks at from inside: an adapter's component that parses, without a run around it, and
-//! the operators that it executes.
-//!
-//! No part of the interface of this library: it may change at any time, and nothing else uses it.
+//! For the benchmark: a component that parses without a run. Not part of the library's interface.
 
-use crate::adapter::Adapter;
-use crate::bindings::types;
-use crate::catalog;
 use crate::config::Config;
-use crate::engine::{Engine, Limits};
 use crate::error::Result;
-use crate::info::{Binary, Login, Support};
-use crate::instance::Instance;
-use crate::prepare::plan_unchecked;
-use crate::turn::Turn;
+use crate::guest::{self, Adapter, Chunk, Engine, Instance, Limits};
+use crate::launch::plan_unchecked;
 use std::path::Path;
+use wharf_core::model::{Binary, Turn};
+use wharf_core::stream::frame::Frames;
 
-/// A component in the middle of a turn.
+/// An adapter that parses lines, and nothing else.
 pub struct Parser {
     instance: Instance,
     offset: u64,
 }
 
 impl Parser {
-    /// An instance that has built its arguments for a turn of this version of its runtime.
-    pub async fn start(adapter: &Adapter, runtime_version: &str) -> Result<Parser> {
-        let turn = Turn::new("Do it.").complete(&adapter.info().id, &adapter.info().options)?;
-        let binary = Binary {
-            program: "/unknown".to_owned(),
-            leading_args: vec![],
-            version: Some(runtime_version.to_owned()),
-            support: Support::BestEffort,
-            capabilities: vec![],
-            login: Login::Unknown,
-            notes: vec![],
-        };
-        let mut instance = Instance::start(adapter, None).await?;
-        let _ = plan_unchecked(&adapter.info().id, &mut instance, &turn, &binary).await?;
+    /// A fresh instance that has built its arguments for a turn of this version of its agent.
+    pub async fn start(adapter: &Adapter, agent_version: &str) -> Result<Parser> {
+        let info = adapter.info();
+        let turn = Turn::new("Do it.").complete(&info.id, &info.options, String::new)?;
+        let mut binary = Binary::new("/unknown");
+        binary.version = Some(agent_version.to_owned());
+        let mut instance = Instance::start(adapter.component(), None).await?;
+        let _ = plan_unchecked(&info.id, &mut instance, &turn, &binary).await?;
         Ok(Parser { instance, offset: 0 })
     }
 
-    /// Parse whole lines. Gives the number of effects, each of them lifted, the places of its texts checked.
+    /// Parses complete lines. Returns the number of effects, each lifted and its text checked.
     pub async fn parse(&mut self, lines: &str) -> Result<usize> {
-        let data = types::Frames::Text(lines.to_owned());
-        let chunk = types::Chunk { origin: types::Origin::Stdout, offset: self.offset, data };
+        let chunk = Chunk { stderr: false, offset: self.offset, frames: Frames::Text(lines.to_owned()) };
         self.offset += lines.len() as u64;
         let mut count = 0;
         self.instance.parse_chunk(chunk).await?.try_each(|effect| {
@@ -52,24 +38,24 @@ impl Parser {
         Ok(count)
     }
 
-    /// The operators executed so far; none where the adapter was not loaded by [`counted`].
+    /// The operators executed so far; none if the adapter was not loaded by [`counted`].
     pub fn operators(&mut self) -> Option<u64> {
         self.instance.fuel().map(|left| u64::MAX - left)
     }
 }
 
-/// A bundled adapter in an engine whose instances take their memory from a pool of so many, or each for itself, as those
-/// of runs do.
+/// A bundled adapter in an engine whose instances take their memory from a pool of so many, or each for itself, as
+/// those of runs do.
 pub async fn pooled(id: &str, pool: Option<u32>) -> Result<Adapter> {
     let engine = match pool {
         Some(instances) => Engine::pooled(Limits::default(), instances)?,
         None => Engine::new(None, Limits::default())?,
     };
-    catalog::load(&engine, Path::new("/nonexistent"), &Config::default(), id).await
+    guest::load(&engine, Path::new("/nonexistent"), &Config::default(), id).await
 }
 
-/// A bundled adapter in an engine that counts operators. It is compiled anew, for such code is not what runs.
+/// A bundled adapter in an engine that counts operators. It is compiled again, because such code is not what runs.
 pub async fn counted(id: &str) -> Result<Adapter> {
     let engine = Engine::counting(Limits::default())?;
-    catalog::load(&engine, Path::new("/nonexistent"), &Config::default(), id).await
+    guest::load(&engine, Path::new("/nonexistent"), &Config::default(), id).await
 }

@@ -1,6 +1,6 @@
-//! The `SQLite` file: how it is made, opened, brought up to date, and what its errors mean.
+//! The `SQLite` file: how it is created, opened and migrated, and what its errors mean.
 
-use std::fs::{DirBuilder, OpenOptions};
+use std::fs::OpenOptions;
 use std::io;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -8,14 +8,16 @@ use std::time::{Duration, Instant};
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior};
 
+use crate::disk::private_folder;
 use crate::error::{Error, Result};
 
 /// How long one process waits for another that is writing.
-const PATIENCE: Duration = Duration::from_secs(10);
+const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// What brings the file from each version to the next. The file's `user_version` is how many were done. What was
-/// released is never changed here; a change is a further step.
-const STEPS: [&str; 1] = ["
+/// The steps from each version of the file to the next. The file's `user_version` is the number of steps that were
+/// done. A released step is never changed; every change of the schema is a new step.
+const STEPS: [&str; 2] = [
+    "
     CREATE TABLE sessions (
         number INTEGER PRIMARY KEY,
         adapter TEXT NOT NULL,
@@ -51,101 +53,111 @@ const STEPS: [&str; 1] = ["
         native TEXT,            -- the native type; null counts frames that were malformed
         count INTEGER NOT NULL
     ) STRICT;
-    -- Two nulls are not equal in a unique index, so whether there is one stands beside the text.
+    -- Two nulls are not equal in a unique index, so the index has whether there is one beside the text.
     CREATE UNIQUE INDEX drift_place ON drift (adapter, adapter_version, runtime_version IS NULL,
         ifnull(runtime_version, ''), native IS NULL, ifnull(native, ''));
-"];
+",
+    "
+    ALTER TABLE sessions RENAME COLUMN runtime_version TO agent_version;
+    ALTER TABLE drift RENAME COLUMN runtime_version TO agent_version;
+    ALTER TABLE sessions ADD COLUMN labels TEXT NOT NULL DEFAULT '{}';  -- JSON: the labels of its runs
+    CREATE TABLE session_runs (
+        session INTEGER NOT NULL,
+        run TEXT NOT NULL,
+        position INTEGER NOT NULL,
+        PRIMARY KEY (session, run)
+    ) STRICT, WITHOUT ROWID;
+    INSERT INTO session_runs SELECT number, last_run, 0 FROM sessions WHERE last_run IS NOT NULL;
+    ALTER TABLE sessions DROP COLUMN last_run;
+",
+];
 
-/// Why the file cannot be used.
-enum Trouble {
+/// Why the file cannot be opened.
+enum OpenError {
     Database(rusqlite::Error),
-    /// It has this version, which is beyond ours.
-    Newer(i64),
+    /// The file has this version, which this program does not know.
+    UnknownVersion(i64),
 }
 
-impl From<rusqlite::Error> for Trouble {
-    fn from(error: rusqlite::Error) -> Trouble {
-        Trouble::Database(error)
+impl From<rusqlite::Error> for OpenError {
+    fn from(error: rusqlite::Error) -> OpenError {
+        OpenError::Database(error)
     }
 }
 
-/// Opens the file, made and brought up to date where that is needed.
+/// Opens the file, and creates or migrates it if needed.
 pub(super) fn open(path: &Path) -> Result<Connection> {
-    make(path).map_err(|why| {
-        let error = Error::system(format!("cannot make the file of sessions {}", path.display()), why);
-        error.hint("set WHARF_DATA to a folder that you may write to")
+    create(path).map_err(|error| {
+        let error = Error::system(format!("cannot create the sessions in {}", path.display()), error);
+        error.with_hint("set WHARF_DATA to a folder that you may write to")
     })?;
-    connect(path).map_err(|trouble| match trouble {
-        Trouble::Database(why) => explain(path, "open", &why),
-        Trouble::Newer(version) => {
+    connect(path).map_err(|error| match error {
+        OpenError::Database(error) => explain(path, "open", &error),
+        OpenError::UnknownVersion(version) => {
             let newest = STEPS.len();
             let message = format!(
-                "cannot open the sessions in {}: the file has version {version}, this wharf knows up to {newest}",
+                "cannot open the sessions in {}: the file has version {version}, this wharf reads up to version {newest}",
                 path.display()
             );
-            Error::invalid(message).hint("use the wharf that wrote it, or set WHARF_DATA to another folder")
+            Error::invalid(message).with_hint("use the wharf that wrote it, or set WHARF_DATA to another folder")
         }
     })
 }
 
-/// What an error of the database means for whoever has the file.
-pub(super) fn explain(path: &Path, attempt: &str, why: &rusqlite::Error) -> Error {
+/// An error of the database, with a hint for the user.
+pub(super) fn explain(path: &Path, attempt: &str, cause: &rusqlite::Error) -> Error {
     let place = path.display();
-    let error = Error::system(format!("cannot {attempt} the sessions in {place}"), why);
+    let error = Error::system(format!("cannot {attempt} the sessions in {place}"), cause.to_string());
     let damaged = matches!(
-        why,
+        cause,
         rusqlite::Error::FromSqlConversionFailure(..)
             | rusqlite::Error::InvalidColumnType(..)
             | rusqlite::Error::IntegralValueOutOfRange(..)
     );
-    match why.sqlite_error_code() {
-        Some(ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt) => error.hint(begin_anew(path)),
-        None if damaged => error.hint(begin_anew(path)),
+    match cause.sqlite_error_code() {
+        Some(ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt) => error.with_hint(how_to_reset(path)),
+        None if damaged => error.with_hint(how_to_reset(path)),
         Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => {
-            error.hint(format!("another program has been writing to {place} for {} s", PATIENCE.as_secs()))
+            error.with_hint(format!("another program has been writing to {place} for {} s", BUSY_TIMEOUT.as_secs()))
         }
         Some(ErrorCode::CannotOpen | ErrorCode::ReadOnly | ErrorCode::PermissionDenied) => {
-            error.hint("set WHARF_DATA to a folder that you may write to")
+            error.with_hint("set WHARF_DATA to a folder that you may write to")
         }
         _ => error,
     }
 }
 
-fn begin_anew(path: &Path) -> String {
+fn how_to_reset(path: &Path) -> String {
     format!(
-        "the file is damaged or no file of wharf's: move {0} (with {0}-wal and {0}-shm) away and wharf begins a new one; \
+        "the file is damaged or not a file of wharf: move {0} (with {0}-wal and {0}-shm) away and wharf creates a new one; \
          the agents keep their own sessions, which can still be resumed by their ids",
         path.display()
     )
 }
 
-/// Makes the folder and an empty file, which only their owner may read; `SQLite` gives its other files the same mode.
-fn make(path: &Path) -> io::Result<()> {
-    let mut folder = DirBuilder::new();
+/// Creates the folder and an empty file, which only their owner may read; `SQLite` gives its other files the same mode.
+fn create(path: &Path) -> io::Result<()> {
     let mut file = OpenOptions::new();
     #[cfg(unix)]
-    {
-        std::os::unix::fs::DirBuilderExt::mode(&mut folder, 0o700);
-        std::os::unix::fs::OpenOptionsExt::mode(&mut file, 0o600);
-    }
+    std::os::unix::fs::OpenOptionsExt::mode(&mut file, 0o600);
     if let Some(parent) = path.parent() {
-        folder.recursive(true).create(parent)?;
+        private_folder().recursive(true).create(parent)?;
     }
     file.append(true).create(true).open(path)?;
     Ok(())
 }
 
-fn connect(path: &Path) -> Result<Connection, Trouble> {
+fn connect(path: &Path) -> Result<Connection, OpenError> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let mut connection = Connection::open_with_flags(path, flags)?;
-    connection.busy_timeout(PATIENCE)?;
-    // Before anything is written: a file of a newer wharf is left as it is.
+    connection.busy_timeout(BUSY_TIMEOUT)?;
+    // Checked before anything is written: the file of a newer wharf must not change.
     let done = steps_done(&connection)?;
-    log_ahead(&connection)?;
-    // With a log that is written ahead this may lose the last turns with the machine's power, but never the file.
+    enable_wal(&connection)?;
+    // With a write-ahead log, a power failure may lose the last turns, but never damages the file.
     connection.pragma_update(None, "synchronous", "normal")?;
-    // Whoever closes the file last would write the log into it, and wait for the disk twice: the log is as good a place,
-    // and is written into the file when it has grown.
+    // Otherwise the last process that closes the file would copy the log into it, and wait for the disk twice. The log
+    // is copied when it has grown.
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
     connection.pragma_update(None, "wal_autocheckpoint", 100)?;
     if done < STEPS.len() {
@@ -154,14 +166,14 @@ fn connect(path: &Path) -> Result<Connection, Trouble> {
     Ok(connection)
 }
 
-/// Readers and a writer do not wait for each other. Where the file system cannot do it, `SQLite` stays as it was, and
-/// they do wait.
-fn log_ahead(connection: &Connection) -> rusqlite::Result<()> {
-    let deadline = Instant::now() + PATIENCE;
+/// With a write-ahead log, readers and a writer do not wait for each other. On a file system that does not support it,
+/// `SQLite` keeps its old mode, and they wait.
+fn enable_wal(connection: &Connection) -> rusqlite::Result<()> {
+    let deadline = Instant::now() + BUSY_TIMEOUT;
     loop {
         match connection.pragma_update_and_check(None, "journal_mode", "wal", |_| Ok(())) {
-            // The first change to it needs the file alone, and SQLite does not wait for that by itself.
-            Err(why) if why.sqlite_error_code() == Some(ErrorCode::DatabaseBusy) && Instant::now() < deadline => {
+            // The first change of the mode needs exclusive access, and SQLite does not wait for that by itself.
+            Err(error) if error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy) && Instant::now() < deadline => {
                 std::thread::sleep(Duration::from_millis(5));
             }
             done => return done,
@@ -169,9 +181,9 @@ fn log_ahead(connection: &Connection) -> rusqlite::Result<()> {
     }
 }
 
-fn migrate(connection: &mut Connection) -> Result<(), Trouble> {
+fn migrate(connection: &mut Connection) -> Result<(), OpenError> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-    // Another process may have done it while this one waited.
+    // Another process may have migrated it while this one waited.
     let done = steps_done(&transaction)?;
     for (version, step) in (1_i64..).zip(STEPS).skip(done) {
         transaction.execute_batch(step)?;
@@ -181,8 +193,8 @@ fn migrate(connection: &mut Connection) -> Result<(), Trouble> {
     Ok(())
 }
 
-/// At most as many as there are.
-fn steps_done(connection: &Connection) -> Result<usize, Trouble> {
+/// The number of steps that were done, which is the version of the file.
+fn steps_done(connection: &Connection) -> Result<usize, OpenError> {
     let version: i64 = connection.pragma_query_value(None, "user_version", |row| row.get(0))?;
-    usize::try_from(version).ok().filter(|done| *done <= STEPS.len()).ok_or(Trouble::Newer(version))
+    usize::try_from(version).ok().filter(|done| *done <= STEPS.len()).ok_or(OpenError::UnknownVersion(version))
 }

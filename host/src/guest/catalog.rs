@@ -1,0 +1,159 @@
+//! The available adapters: the bundled ones, those in the user's folder, and any file that is named.
+
+use super::adapter::{Adapter, Source};
+use super::engine::Engine;
+use crate::config::Config;
+use crate::error::{Error, Result};
+use std::path::{Path, PathBuf};
+use wharf_core::model::Access;
+
+/// An adapter that is part of the program.
+struct Bundled {
+    id: &'static str,
+    component: &'static [u8],
+    grants: &'static str,
+}
+
+/// The adapters that are part of the program: none without the feature `bundled`.
+fn bundled() -> impl Iterator<Item = Bundled> {
+    #[cfg(feature = "bundled")]
+    let adapters = wharf_bundled::ADAPTERS.iter();
+    #[cfg(feature = "bundled")]
+    return adapters.map(|adapter| Bundled { id: adapter.id, component: adapter.component, grants: adapter.grants });
+    #[cfg(not(feature = "bundled"))]
+    std::iter::empty()
+}
+
+/// An adapter that can be loaded by its id.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct AdapterEntry {
+    /// The id of a bundled one, or the name of a file.
+    pub id: String,
+    /// Where it comes from.
+    pub source: Source,
+    /// It has the id of a bundled one, and the user has not allowed it to replace that.
+    pub shadowed: bool,
+}
+
+/// All adapters that can be loaded by id.
+pub(crate) fn entries(folder: &Path, config: &Config) -> Result<Vec<AdapterEntry>> {
+    let entry = |id: &str| AdapterEntry { id: id.to_owned(), source: Source::Bundled, shadowed: false };
+    let mut entries: Vec<AdapterEntry> = bundled().map(|adapter| entry(adapter.id)).collect();
+    for path in components_in(folder)? {
+        let id = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        let allowed = config.shadow.contains(&id);
+        let bundled = entries.iter().position(|entry| entry.id == id && entry.source == Source::Bundled);
+        if let (Some(at), true) = (bundled, allowed) {
+            entries[at].shadowed = true;
+        }
+        entries.push(AdapterEntry { id, source: Source::File(path), shadowed: bundled.is_some() && !allowed });
+    }
+    Ok(entries)
+}
+
+fn components_in(folder: &Path) -> Result<Vec<PathBuf>> {
+    let listing = match std::fs::read_dir(folder) {
+        Ok(listing) => listing,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(vec![]),
+        Err(error) => return Err(Error::system(format!("listing the adapters in {}", folder.display()), error)),
+    };
+    let mut paths: Vec<PathBuf> = listing
+        .filter_map(|entry| Some(entry.ok()?.path()))
+        .filter(|path| path.extension().is_some_and(|extension| extension == "wasm"))
+        .collect();
+    paths.sort();
+    Ok(paths)
+}
+
+/// Loads an adapter by its id, or by the path of its file.
+pub(crate) async fn load(engine: &Engine, folder: &Path, config: &Config, name: &str) -> Result<Adapter> {
+    if name.contains(['/', '\\']) || Path::new(name).extension().is_some_and(|extension| extension == "wasm") {
+        return load_file(engine, Path::new(name)).await;
+    }
+    let entries = entries(folder, config)?;
+    match entries.iter().find(|entry| entry.id == name && !entry.shadowed) {
+        Some(AdapterEntry { source: Source::File(path), .. }) => {
+            let adapter = load_file(engine, path).await?;
+            if adapter.info().id == name {
+                return Ok(adapter);
+            }
+            let (id, shown) = (&adapter.info().id, path.display());
+            Err(Error::adapter(format!(
+                "the adapter in {shown} calls itself `{id}`, but its file is named for `{name}`"
+            ))
+            .with_hint(format!("rename the file to {id}.wasm, or name it by its path")))
+        }
+        Some(AdapterEntry { source: Source::Bundled, .. }) => {
+            let adapter = bundled().find(|adapter| adapter.id == name).expect("the entry was made from a bundled one");
+            Adapter::load(engine, adapter.component, Source::Bundled).await
+        }
+        None => {
+            let known: Vec<&str> =
+                entries.iter().filter(|entry| !entry.shadowed).map(|entry| entry.id.as_str()).collect();
+            Err(Error::invalid(format!("there is no adapter `{name}`")).with_hint(format!(
+                "the adapters are {}; a file is named by its path: ./{name}.wasm",
+                known.join(", ")
+            )))
+        }
+    }
+}
+
+async fn load_file(engine: &Engine, path: &Path) -> Result<Adapter> {
+    let bytes = read_component(path, engine.limits.component)
+        .map_err(|error| Error::invalid(format!("the adapter {} cannot be read: {error}", path.display())))?;
+    Adapter::load(engine, &bytes, Source::File(path.to_owned())).await
+}
+
+/// The content of the file, at most one byte more than the limit: the file may be a device without end.
+fn read_component(path: &Path, limit: usize) -> std::io::Result<Vec<u8>> {
+    use std::io::Read as _;
+    let mut bytes = Vec::new();
+    std::fs::File::open(path)?.take(limit as u64 + 1).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// What an adapter is granted: what the user's file says, and for a bundled one what comes with it.
+pub(crate) fn grants(adapter: &Adapter, config: &Config) -> Result<Access> {
+    let id = adapter.info().id.as_str();
+    let mut grants = config.grants.get(id).cloned().unwrap_or_default();
+    if *adapter.source() == Source::Bundled
+        && let Some(adapter) = bundled().find(|adapter| adapter.id == id)
+    {
+        let bundled: Access = toml::from_str(adapter.grants)
+            .map_err(|error| Error::adapter(format!("the bundled grants of {id}: {error}")))?;
+        grants.programs.extend(bundled.programs);
+        grants.origins.extend(bundled.origins);
+        grants.variables.extend(bundled.variables);
+        grants.files.extend(bundled.files);
+    }
+    Ok(grants)
+}
+
+#[cfg(all(test, feature = "bundled"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_replaces_a_bundled_adapter_only_if_the_user_allows_it() {
+        let folder = tempfile::tempdir().expect("a folder");
+        for name in ["echo.wasm", "own.wasm", "notes.txt"] {
+            std::fs::write(folder.path().join(name), "").expect("written");
+        }
+        let found = |config: &Config| -> Vec<(String, bool, bool)> {
+            let entries = entries(folder.path(), config).expect("a listing");
+            let ours = entries.into_iter().filter(|entry| entry.id == "echo" || entry.id == "own");
+            ours.map(|entry| (entry.id, entry.source == Source::Bundled, entry.shadowed)).collect()
+        };
+        let named = |id: &str, bundled, shadowed| (id.to_owned(), bundled, shadowed);
+        assert_eq!(
+            found(&Config::default()),
+            [named("echo", true, false), named("echo", false, true), named("own", false, false)]
+        );
+        let config = Config { shadow: vec!["echo".to_owned()], ..Config::default() };
+        assert_eq!(
+            found(&config),
+            [named("echo", true, true), named("echo", false, false), named("own", false, false)]
+        );
+    }
+}

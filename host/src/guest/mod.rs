@@ -1,0 +1,25 @@
+//! An adapter as a guest: compiled, checked, run with limits, and given only the access that was granted.
+//!
+//! This room never decides how a turn goes on, and starts no agent. WIT types exist only in [`v0_1`]; everything else
+//! uses the types of `wharf-core`.
+
+mod adapter;
+mod cache;
+mod catalog;
+mod component;
+mod engine;
+mod fault;
+pub(crate) mod imports;
+mod instance;
+mod state;
+mod stderr_tail;
+mod v0_1;
+
+pub use adapter::{Adapter, Source};
+pub use catalog::AdapterEntry;
+pub(crate) use catalog::{entries, grants, load};
+pub(crate) use engine::{Engine, Limits};
+pub(crate) use fault::Fault;
+pub(crate) use imports::{Environment, HttpClient, Imports};
+pub(crate) use instance::{Effects, Instance, Launch, PromptDelivery};
+pub(crate) use v0_1::Chunk;

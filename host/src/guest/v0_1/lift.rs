@@ -1,0 +1,398 @@
+//! From the interface to `wharf-core`, with every text found in the chunk that it refers to.
+//!
+//! An adapter is not trusted: a span may lie outside the chunk or inside a character, JSON may not parse. Each of these
+//! is an error of the adapter, never a panic of the host.
+
+use super::bindings::types;
+use super::lower::CAPABILITIES;
+use std::borrow::Cow;
+use std::time::Duration;
+use wharf_core::model::{
+    Access, AdapterInfo, Arg, Ask, AskKind, Binary, Choice, ChoiceKind, ErrorClass, EventKind, ExitBehavior, Failure,
+    FileChange, FileChangeKind, Framing, LogLevel, Login, Model, ModelList, Note, OptionKind, OptionSpec, Outcome,
+    Retry, SessionInfo, Support, ToolCall, ToolStatus, TurnEnd, UnsupportedSetting, Usage, UsageFigures, UsageScope,
+    json_or_text, time,
+};
+use wharf_core::stream::{Part, PartKind, Quoted, StreamedEvent, Text, Whole};
+use wharf_core::turn::Effect;
+
+/// An adapter returned something that the interface does not allow.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("the adapter violated the interface: {0}")]
+pub(in crate::guest) struct Violation(String);
+
+/// An effect, its texts found in `chunk`. What it contains is moved out of it.
+pub(super) fn effect<'c>(effect: &mut types::Effect, chunk: &'c str) -> Result<Effect<'c>, Violation> {
+    Ok(match effect {
+        types::Effect::Emit(event) => Effect::Emit(frequent_event(event, chunk)?),
+        types::Effect::Write(bytes) => Effect::Write(std::mem::take(bytes)),
+        types::Effect::CloseStdin => Effect::CloseStdin,
+        types::Effect::SetTimer(timer) => {
+            Effect::SetTimer { number: timer.number, delay: Duration::from_millis(timer.milliseconds.into()) }
+        }
+    })
+}
+
+fn frequent_event<'c>(event: &mut types::Event, chunk: &'c str) -> Result<StreamedEvent<'c>, Violation> {
+    let (kind, part) = match event {
+        types::Event::TextDelta(delta) => (PartKind::TextDelta, delta),
+        types::Event::Message(message) => (PartKind::Message, message),
+        types::Event::ThinkingDelta(delta) => (PartKind::ThinkingDelta, delta),
+        types::Event::Thinking(thinking) => (PartKind::Thinking, thinking),
+        types::Event::ToolOutput(output) => (PartKind::ToolOutput, output),
+        _ => return other_event(std::mem::replace(event, types::Event::Discard(String::new())), chunk),
+    };
+    let text = text(&mut part.text, chunk)?;
+    let (id, parent) = (std::mem::take(&mut part.id), part.parent.take());
+    Ok(StreamedEvent::Part(Part { kind, id: Cow::Owned(id), parent: parent.map(Cow::Owned), text }))
+}
+
+fn other_event(event: types::Event, chunk: &str) -> Result<StreamedEvent<'_>, Violation> {
+    Ok(StreamedEvent::from(match event {
+        types::Event::Tool(call) => return tool(call, chunk),
+        types::Event::TextDelta(_)
+        | types::Event::Message(_)
+        | types::Event::ThinkingDelta(_)
+        | types::Event::Thinking(_)
+        | types::Event::ToolOutput(_) => unreachable!("parts were lifted before"),
+        types::Event::Session(session) => EventKind::Session(session_info(session)),
+        types::Event::Discard(id) => EventKind::Discard { id },
+        types::Event::Plan(plan) => EventKind::Plan { plan: json_or_text(plan) },
+        types::Event::FileChange(change) => EventKind::FileChange(file_change(change)),
+        types::Event::Usage(figures) => EventKind::Usage(usage(figures)),
+        types::Event::UsageUnavailable(reason) => EventKind::UsageUnavailable { reason },
+        types::Event::Context(context) => EventKind::Context { used: context.used, window: context.window },
+        types::Event::RateLimit(limit) => {
+            let resets_at = limit.resets_at.map(time::from_unix_seconds);
+            EventKind::RateLimit { scope: limit.scope, resets_at, blocked: limit.blocked }
+        }
+        types::Event::Ask(question) => EventKind::Ask(ask(question)),
+        types::Event::AskWithdrawn(id) => EventKind::AskWithdrawn { id },
+        types::Event::Notice(notice) => EventKind::Notice { level: log_level(notice.level), text: notice.text },
+        types::Event::Retrying(retried) => EventKind::Retrying(failure(retried)),
+        types::Event::TurnEnded(end) => {
+            let mut ended = outcome(end.outcome);
+            ended.answer = end.answer.map(|mut answer| text(&mut answer, chunk)).transpose()?.map(Text::into_string);
+            ended.structured_output = end.structured_output.map(json_or_text);
+            EventKind::TurnEnded(ended)
+        }
+        types::Event::Unknown(native) => EventKind::Unknown { native },
+        types::Event::Malformed(head) => EventKind::Malformed { head },
+        types::Event::Other((name, payload)) => EventKind::Other { name, payload: json_or_text(payload) },
+    }))
+}
+
+fn text<'c>(text: &mut types::Text, chunk: &'c str) -> Result<Text<'c>, Violation> {
+    Ok(match text {
+        types::Text::Inline(text) => Text::Plain(std::mem::take(text).into()),
+        types::Text::Verbatim(span) => Text::Plain(cut(*span, chunk)?.into()),
+        types::Text::Quoted(span) => {
+            let quoted = Quoted::new(cut(*span, chunk)?);
+            Text::Quoted(quoted.ok_or_else(|| Violation("a quoted text contains a quote".to_owned()))?)
+        }
+    })
+}
+
+fn cut(span: types::Span, chunk: &str) -> Result<&str, Violation> {
+    let start = span.start as usize;
+    start.checked_add(span.length as usize).and_then(|end| chunk.get(start..end)).ok_or_else(|| {
+        let (length, span_length) = (chunk.len(), span.length);
+        Violation(format!("a text of {span_length} bytes at {start} is not inside the chunk of {length} bytes"))
+    })
+}
+
+fn tool(call: types::ToolCall, chunk: &str) -> Result<StreamedEvent<'_>, Violation> {
+    let input = call.input.map(|mut input| text(&mut input, chunk)).transpose()?;
+    let output = call.output.map(|mut output| text(&mut output, chunk)).transpose()?;
+    let status = match call.status {
+        types::ToolStatus::Pending => ToolStatus::Pending,
+        types::ToolStatus::Running => ToolStatus::Running,
+        types::ToolStatus::Succeeded => ToolStatus::Succeeded,
+        types::ToolStatus::Failed => ToolStatus::Failed,
+        types::ToolStatus::Denied => ToolStatus::Denied,
+        types::ToolStatus::Cancelled => ToolStatus::Cancelled,
+    };
+    let mut lifted = ToolCall::new(call.id, status);
+    lifted.parent = call.parent;
+    lifted.name = call.name;
+    lifted.title = call.title;
+    lifted.input = input.map(|input| json_or_text(input.into_string()));
+    lifted.exit_code = call.exit_code;
+    Ok(StreamedEvent::Tool(Whole::Owned(Box::new(lifted)), output))
+}
+
+fn session_info(session: types::SessionInfo) -> SessionInfo {
+    let mut lifted = SessionInfo::default();
+    lifted.id = session.id;
+    lifted.resumed = session.resumed;
+    lifted.model = session.model;
+    lifted.agent_version = session.agent_version;
+    lifted
+}
+
+fn file_change(change: types::FileChange) -> FileChange {
+    let kind = match change.kind {
+        types::ChangeKind::Created => FileChangeKind::Created,
+        types::ChangeKind::Edited => FileChangeKind::Edited,
+        types::ChangeKind::Deleted => FileChangeKind::Deleted,
+        types::ChangeKind::Moved => FileChangeKind::Moved,
+        types::ChangeKind::Other => FileChangeKind::Other,
+    };
+    let mut lifted = FileChange::new(change.path, kind);
+    (lifted.added, lifted.removed) = (change.added, change.removed);
+    lifted
+}
+
+fn usage(figures: types::Usage) -> UsageFigures {
+    let scope = match figures.scope {
+        types::UsageScope::Delta => UsageScope::Delta,
+        types::UsageScope::TurnTotal => UsageScope::TurnTotal,
+        types::UsageScope::SessionTotal => UsageScope::SessionTotal,
+    };
+    let mut usage = Usage::default();
+    usage.output = figures.output;
+    usage.cache_read = figures.cache_read;
+    usage.cache_write = figures.cache_write;
+    usage.reasoning = figures.reasoning;
+    usage.cost_micros = figures.cost_micros;
+    // JSON has no infinities: such a figure is unknown.
+    usage.units = figures.units.into_iter().filter(|(_, figure)| figure.is_finite()).collect();
+    usage.api_millis = figures.api_millis;
+    let mut lifted = UsageFigures::new(scope, figures.source, figures.input, figures.input_includes_cached, usage);
+    lifted.model = figures.model;
+    lifted
+}
+
+fn ask(ask: types::Ask) -> Ask {
+    let choice = |choice: types::Choice| Choice {
+        id: choice.id,
+        kind: match choice.kind {
+            types::ChoiceKind::AllowOnce => ChoiceKind::AllowOnce,
+            types::ChoiceKind::AllowAlways => ChoiceKind::AllowAlways,
+            types::ChoiceKind::RejectOnce => ChoiceKind::RejectOnce,
+            types::ChoiceKind::RejectAlways => ChoiceKind::RejectAlways,
+            types::ChoiceKind::RejectAndStop => ChoiceKind::RejectAndStop,
+            types::ChoiceKind::Other => ChoiceKind::Other,
+        },
+        label: choice.label,
+    };
+    let kind = match ask.kind {
+        types::AskKind::Permission => AskKind::Permission,
+        types::AskKind::Question => AskKind::Question,
+        types::AskKind::Other => AskKind::Other,
+    };
+    let mut lifted = Ask::new(ask.id, kind, ask.title);
+    lifted.tool = ask.tool;
+    lifted.tool_id = ask.tool_id;
+    lifted.detail = json_or_text(ask.detail);
+    lifted.choices = ask.choices.into_iter().map(choice).collect();
+    lifted.free_text = ask.free_text;
+    lifted.input_editable = ask.input_editable;
+    lifted
+}
+
+fn outcome(outcome: types::Outcome) -> TurnEnd {
+    let with_detail = |outcome, detail| {
+        let mut end = TurnEnd::new(outcome);
+        end.detail = Some(detail);
+        end
+    };
+    match outcome {
+        types::Outcome::Completed => TurnEnd::new(Outcome::Completed),
+        types::Outcome::Failed(error) => {
+            let mut end = TurnEnd::new(Outcome::Failed);
+            end.error = Some(failure(error));
+            end
+        }
+        types::Outcome::Cancelled => TurnEnd::new(Outcome::Cancelled),
+        types::Outcome::Refused(reason) => with_detail(Outcome::Refused, reason),
+        types::Outcome::Blocked(blocker) => with_detail(Outcome::Blocked, blocker),
+        types::Outcome::Limit(limit) => with_detail(Outcome::Limit, limit),
+    }
+}
+
+pub(super) fn failure(failure: types::Failure) -> Failure {
+    let class = match failure.class {
+        types::ErrorClass::Auth => ErrorClass::Auth,
+        types::ErrorClass::Permission => ErrorClass::Permission,
+        types::ErrorClass::UnknownModel => ErrorClass::UnknownModel,
+        types::ErrorClass::InvalidOption => ErrorClass::InvalidOption,
+        types::ErrorClass::RateLimit => ErrorClass::RateLimit,
+        types::ErrorClass::Quota => ErrorClass::Quota,
+        types::ErrorClass::ContextLength => ErrorClass::ContextLength,
+        types::ErrorClass::Network => ErrorClass::Network,
+        types::ErrorClass::Provider => ErrorClass::Provider,
+        types::ErrorClass::Crash => ErrorClass::Crash,
+        types::ErrorClass::Protocol => ErrorClass::Protocol,
+        types::ErrorClass::NotFound => ErrorClass::NotFound,
+        types::ErrorClass::NoSession => ErrorClass::NoSession,
+        types::ErrorClass::Other => ErrorClass::Other,
+    };
+    let mut lifted = Failure::new(class, failure.message);
+    lifted.code = failure.code;
+    lifted.http_status = failure.http_status;
+    lifted.retry = match failure.retry {
+        types::Retry::Never => Retry::Never,
+        types::Retry::SameSession => Retry::SameSession,
+        types::Retry::FreshSession => Retry::FreshSession,
+        types::Retry::At(seconds) => Retry::At { time: time::from_unix_seconds(seconds) },
+        types::Retry::AfterUserAction(action) => Retry::AfterUserAction { action },
+        types::Retry::Unknown => Retry::Unknown,
+    };
+    lifted
+}
+
+pub(super) fn adapter_info(info: types::AdapterInfo) -> AdapterInfo {
+    let option = |option: types::OptionSpec| OptionSpec {
+        name: option.name,
+        help: option.help,
+        kind: match option.kind {
+            types::OptionKind::Flag => OptionKind::Flag,
+            types::OptionKind::Integer => OptionKind::Integer,
+            types::OptionKind::Number => OptionKind::Number,
+            types::OptionKind::Text => OptionKind::Text,
+            types::OptionKind::List => OptionKind::List,
+            types::OptionKind::Json => OptionKind::Json,
+        },
+        choices: option.choices,
+        default: option.default.map(json_or_text),
+    };
+    AdapterInfo {
+        id: info.id,
+        name: info.name,
+        version: info.version,
+        tested_with: info.tested_with,
+        install_hint: info.install_hint,
+        access: Access {
+            programs: info.access.programs,
+            origins: info.access.origins,
+            variables: info.access.variables,
+            files: info.access.files,
+        },
+        state_variable: info.state_variable,
+        options: info.options.into_iter().map(option).collect(),
+    }
+}
+
+pub(super) fn binary(binary: types::Binary) -> Binary {
+    let capabilities = CAPABILITIES.iter().filter(|(_, flag)| binary.capabilities.contains(*flag));
+    let note = |note: types::Note| Note { level: log_level(note.level), text: note.text, fix: note.fix };
+    Binary {
+        program: binary.program,
+        leading_args: binary.leading_args,
+        version: binary.version,
+        support: match binary.support {
+            types::Support::Tested => Support::Tested,
+            types::Support::NewerUntested => Support::NewerUntested,
+            types::Support::OlderUntested => Support::OlderUntested,
+            types::Support::BestEffort => Support::BestEffort,
+            types::Support::Unsupported => Support::Unsupported,
+        },
+        capabilities: capabilities.map(|(capability, _)| *capability).collect(),
+        login: match binary.login {
+            types::Login::Present(how) => Login::Present(how),
+            types::Login::Missing(what) => Login::Missing(what),
+            types::Login::Unknown => Login::Unknown,
+        },
+        notes: binary.notes.into_iter().map(note).collect(),
+    }
+}
+
+pub(super) fn log_level(level: types::LogLevel) -> LogLevel {
+    match level {
+        types::LogLevel::Debug => LogLevel::Debug,
+        types::LogLevel::Info => LogLevel::Info,
+        types::LogLevel::Warn => LogLevel::Warn,
+        types::LogLevel::Error => LogLevel::Error,
+    }
+}
+
+pub(super) fn model_list(list: types::ModelList) -> ModelList {
+    let model = |model: types::Model| Model {
+        id: model.id,
+        name: model.name,
+        vendor: model.vendor,
+        efforts: model.efforts,
+        context: model.context,
+        is_default: model.is_default,
+        extra: model.extra.map(json_or_text),
+    };
+    match list {
+        types::ModelList::Models(models) => ModelList::Models(models.into_iter().map(model).collect()),
+        types::ModelList::Unsupported => ModelList::Unsupported,
+        types::ModelList::Unavailable(reason) => ModelList::Unavailable(reason),
+        types::ModelList::NeedsAuth(action) => ModelList::NeedsAuth(action),
+    }
+}
+
+/// The command line that an adapter built, not checked yet.
+pub(crate) struct Launch {
+    pub(crate) args: Vec<Arg>,
+    pub(crate) variables: Vec<(String, Arg)>,
+    pub(crate) files: Vec<(String, Vec<u8>)>,
+    pub(crate) framing: Framing,
+    pub(crate) exit_behavior: ExitBehavior,
+    pub(crate) unsupported: Vec<UnsupportedSetting>,
+}
+
+pub(super) fn launch(launch: types::Launch) -> Launch {
+    let arg = |arg: types::Arg| Arg { text: arg.text, file: arg.file };
+    let unsupported =
+        |setting: types::UnsupportedSetting| UnsupportedSetting { name: setting.name, reason: setting.reason };
+    Launch {
+        args: launch.args.into_iter().map(arg).collect(),
+        variables: launch.variables.into_iter().map(|(name, value)| (name, arg(value))).collect(),
+        files: launch.files.into_iter().map(|file| (file.name, file.content)).collect(),
+        framing: match launch.framing {
+            types::Framing::Lines => Framing::Lines,
+            types::Framing::ContentLength => Framing::ContentLength,
+            types::Framing::Raw => Framing::Raw,
+        },
+        exit_behavior: match launch.exit_behavior {
+            types::ExitBehavior::ByItself => ExitBehavior::ByItself,
+            types::ExitBehavior::WhenStdinCloses => ExitBehavior::WhenStdinCloses,
+            types::ExitBehavior::WhenStopped => ExitBehavior::WhenStopped,
+        },
+        unsupported: launch.unsupported.into_iter().map(unsupported).collect(),
+    }
+}
+
+/// How the prompt reaches the agent.
+pub(crate) enum PromptDelivery {
+    /// On stdin, which is then closed.
+    Stdin(Vec<u8>),
+    /// On stdin, which stays open.
+    StdinOpen(Vec<u8>),
+    /// As the last arguments.
+    Args(Vec<String>),
+    /// By the adapter's own writes.
+    InProtocol,
+}
+
+pub(super) fn prompt_delivery(delivery: types::PromptDelivery) -> PromptDelivery {
+    match delivery {
+        types::PromptDelivery::Stdin(bytes) => PromptDelivery::Stdin(bytes),
+        types::PromptDelivery::StdinOpen(bytes) => PromptDelivery::StdinOpen(bytes),
+        types::PromptDelivery::Args(args) => PromptDelivery::Args(args),
+        types::PromptDelivery::InProtocol => PromptDelivery::InProtocol,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn quoted(chunk: &str, start: u32, length: u32) -> Result<String, Violation> {
+        text(&mut types::Text::Quoted(types::Span { start, length }), chunk).map(Text::into_string)
+    }
+
+    #[test]
+    fn spans_that_do_not_fit_are_violations() {
+        let chunk = "{\"t\":\"né\"}";
+        assert_eq!(quoted(chunk, 6, 3).as_deref(), Ok("né"));
+        assert!(quoted(chunk, 6, 2).is_err(), "inside a character");
+        assert!(quoted(chunk, 6, 99).is_err(), "beyond the end");
+        assert!(quoted(chunk, u32::MAX, u32::MAX).is_err(), "an overflow");
+        assert!(quoted(chunk, 5, 3).is_err(), "a quote");
+    }
+}

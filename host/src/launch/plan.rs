@@ -1,0 +1,112 @@
+//! The plan: the command line that an adapter built, checked against the grants.
+
+use crate::error::{Error, Result};
+use crate::guest::{Adapter, Environment, Instance, Launch, PromptDelivery};
+use wharf_core::model::{Arg, Binary, Capability, Failure, Plan, Retry, Turn, UnsupportedSetting};
+use wharf_core::policy::{Denial, Grants};
+
+/// Lets the adapter build its command line, and checks it.
+pub(crate) async fn plan(
+    adapter: &Adapter,
+    instance: &mut Instance,
+    turn: &Turn,
+    binary: &Binary,
+    grants: &Grants,
+    environment: &Environment,
+) -> Result<Plan> {
+    let id = &adapter.info().id;
+    let plan = plan_unchecked(id, instance, turn, binary).await?;
+    let denied = |denial: Denial| {
+        Error::adapter(format!("the adapter {id} requested {denial}"))
+            .with_hint(format!("`wharf adapters show {id}` shows what it requests and what is granted"))
+    };
+    grants.run_program(&binary.program, |name| environment.program_path(name)).map_err(denied)?;
+    for (name, _) in &plan.variables {
+        grants.set_variable(name).map_err(denied)?;
+    }
+    Ok(plan)
+}
+
+/// Lets the adapter build its command line for something that will not be started.
+pub(crate) async fn plan_unchecked(id: &str, instance: &mut Instance, turn: &Turn, binary: &Binary) -> Result<Plan> {
+    let launch =
+        instance.build_args(turn, binary).await?.map_err(|failure| refused(id, "build the command line", &failure))?;
+    let prompt =
+        instance.build_prompt(turn, binary).await?.map_err(|failure| refused(id, "build the prompt", &failure))?;
+    check_files(id, &launch)?;
+    let mut plan = Plan::new(binary.program.clone());
+    plan.args = binary.leading_args.iter().map(Arg::text).collect();
+    plan.args.extend(launch.args);
+    match prompt {
+        PromptDelivery::Stdin(bytes) => plan.stdin = bytes,
+        PromptDelivery::StdinOpen(bytes) => (plan.stdin, plan.stdin_open) = (bytes, true),
+        PromptDelivery::InProtocol => plan.stdin_open = true,
+        PromptDelivery::Args(args) => plan.args.extend(args.into_iter().map(Arg::text)),
+    }
+    plan.variables = launch.variables;
+    plan.files = launch.files;
+    plan.framing = launch.framing;
+    plan.exit_behavior = launch.exit_behavior;
+    plan.unsupported = launch.unsupported;
+    if turn.messages
+        && let Some(reason) = why_no_messages(plan.stdin_open, &binary.capabilities)
+    {
+        plan.unsupported.push(UnsupportedSetting { name: "messages".to_owned(), reason: reason.to_owned() });
+    }
+    Ok(plan)
+}
+
+/// Why the agent takes no messages in the middle of its turn, if so.
+fn why_no_messages(stdin_open: bool, capabilities: &[Capability]) -> Option<&'static str> {
+    if !capabilities.contains(&Capability::Steering) {
+        return Some("this agent takes no messages while it works on a turn");
+    }
+    (!stdin_open).then_some("the agent's stdin does not stay open in such a turn")
+}
+
+/// Files must have plain names, and arguments must name files that exist.
+fn check_files(id: &str, launch: &Launch) -> Result<()> {
+    let plain = |name: &str| {
+        let allowed = |character: char| character.is_ascii_alphanumeric() || "-_.".contains(character);
+        !name.is_empty() && name.len() <= 100 && !name.starts_with('.') && name.chars().all(allowed)
+    };
+    let violation = |what: String| Error::adapter(format!("the adapter {id} violated the interface: {what}"));
+    if let Some((name, _)) = launch.files.iter().find(|(name, _)| !plain(name)) {
+        return Err(violation(format!("{name:?} is not a valid name for a launch file")));
+    }
+    let args = launch.args.iter().chain(launch.variables.iter().map(|(_, value)| value));
+    let known = |name: &String| launch.files.iter().any(|(file, _)| file == name);
+    match args.filter_map(|arg| arg.file.as_ref()).find(|name| !known(name)) {
+        Some(name) => Err(violation(format!("an argument names the launch file {name:?}, which does not exist"))),
+        None => Ok(()),
+    }
+}
+
+/// The agent cannot be used, for a reason that the adapter gave.
+pub(crate) fn refused(adapter: &str, attempt: &str, failure: &Failure) -> Error {
+    let error = Error::agent(format!("the adapter {adapter} could not {attempt}: {}", failure.message));
+    match &failure.retry {
+        Retry::AfterUserAction { action } => error.with_hint(action.clone()),
+        _ => error.with_hint(format!("`wharf doctor {adapter}` shows more")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_agent_takes_messages_if_it_can_be_steered_and_its_stdin_stays_open() {
+        let steering = [Capability::Duplex, Capability::Steering];
+        for (open, capabilities, reason) in [
+            (true, &steering[..], None),
+            (false, &steering, Some("stdin does not stay open")),
+            (true, &steering[..1], Some("takes no messages")),
+            (false, &[], Some("takes no messages")),
+        ] {
+            let found = why_no_messages(open, capabilities);
+            assert_eq!(found.is_some(), reason.is_some(), "{open} {capabilities:?}");
+            assert!(found.unwrap_or_default().contains(reason.unwrap_or_default()), "{found:?}");
+        }
+    }
+}

@@ -1,0 +1,331 @@
+//! Starts a run: everything between a caller's turn and a live process.
+
+use super::environment::{create_state_dir, environment_for};
+use super::files::launch_folder;
+use super::options::{RunOptions, WhenBusy};
+use super::plan::{plan, refused};
+use super::resolve::{Remembered, Resolved};
+use crate::config::Config;
+use crate::dirs::Dirs;
+use crate::error::{Error, ErrorKind, Result};
+use crate::guest::{self, Adapter, Engine, Environment, HttpClient, Imports, Instance};
+use crate::record::{Journal, Kind, LaunchRecord, RunRecord};
+use crate::run::{self, Exchange, Parts, Run, RunClock, TurnContext};
+use crate::sessions::Sessions;
+use std::ffi::OsString;
+use std::sync::Arc;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use wharf_core::model::{
+    AgentId, ErrorClass, Failure, Labels, Plan, Retry, RunStarted, SessionChoice, Support, Turn, Usage,
+};
+use wharf_core::policy::Grants;
+use wharf_core::stream::Secrets;
+use wharf_core::stream::frame::DEFAULT_FRAME_LIMIT;
+use wharf_core::turn::{Driver, DriverConfig};
+use wharf_supervisor::{Process, SpawnError, SpawnErrorKind, SpawnSpec};
+
+/// A turn that is ready to be started.
+pub(crate) struct Prepared {
+    pub(crate) turn: Turn,
+    pub(crate) resolved: Resolved,
+    pub(crate) plan: Plan,
+    instance: Instance,
+}
+
+/// Starts runs: everything of a host that they share.
+pub(crate) struct Launcher {
+    pub(crate) engine: Engine,
+    pub(crate) dirs: Dirs,
+    pub(crate) config: Config,
+    pub(crate) environment: Environment,
+    pub(crate) http: HttpClient,
+    /// One permit for each run that may be live.
+    pub(crate) live: Arc<Semaphore>,
+}
+
+impl Launcher {
+    /// What an adapter requests and what is granted to it.
+    pub(crate) fn grants(&self, adapter: &Adapter, environment: &Environment) -> Result<Grants> {
+        let named = self.config.programs.get(&adapter.info().id);
+        Ok(Grants {
+            requested: adapter.info().access.clone(),
+            granted: guest::grants(adapter, &self.config)?,
+            named_program: named.map(|path| path.to_string_lossy().into_owned()),
+            home: environment.home(),
+        })
+    }
+
+    pub(crate) fn imports(&self, grants: &Grants, environment: &Environment) -> Imports {
+        Imports::new(grants.clone(), environment.clone(), self.http.clone())
+    }
+
+    pub(crate) fn remembered(&self, adapter: &Adapter, grants: &Grants, environment: &Environment) -> Remembered {
+        Remembered::open(&self.dirs.cache, adapter, grants, environment)
+    }
+
+    /// Finds an adapter's agent; what was found a short while ago counts if the program is still the same.
+    pub(crate) async fn resolve(
+        &self,
+        adapter: &Adapter,
+        grants: &Grants,
+        environment: &Environment,
+    ) -> Result<Resolved> {
+        let remembered = self.remembered(adapter, grants, environment);
+        if let Some(resolved) = remembered.recall() {
+            return Ok(resolved);
+        }
+        let binary = self.resolve_now(adapter, grants, environment).await?.map_err(|failure| {
+            let error = refused(&adapter.info().id, "find its program", &failure);
+            let hint = &adapter.info().install_hint;
+            if error.hint().is_none() && !hint.is_empty() { error.with_hint(hint.clone()) } else { error }
+        })?;
+        Ok(remembered.keep(binary))
+    }
+
+    /// Asks the adapter to find its agent. A failure is the agent's, an error is the host's or the adapter's.
+    pub(crate) async fn resolve_now(
+        &self,
+        adapter: &Adapter,
+        grants: &Grants,
+        environment: &Environment,
+    ) -> Result<Result<wharf_core::model::Binary, Failure>> {
+        let imports = self.imports(grants, environment);
+        let mut instance = Instance::start(adapter.component(), Some(imports)).await?;
+        let found = instance.resolve_binary(grants.named_program.clone(), environment.home()).await?;
+        if let Ok(binary) = &found {
+            grants
+                .run_program(&binary.program, |name| environment.program_path(name))
+                .map_err(|denial| Error::adapter(format!("the adapter {} found {denial}", adapter.info().id)))?;
+        }
+        Ok(found)
+    }
+
+    /// Checks a turn, finds the agent, and lets the adapter build the command line.
+    pub(crate) async fn prepare(
+        &self,
+        adapter: &Adapter,
+        turn: Turn,
+        grants: &Grants,
+        environment: &Environment,
+    ) -> Result<Prepared> {
+        let prepared = self.prepare_unredacted(adapter, turn, grants, environment).await;
+        // A probe may print what it got, and an error may quote it.
+        prepared.map_err(|error| error.redacted(&Secrets::new(environment.granted_values(grants))))
+    }
+
+    async fn prepare_unredacted(
+        &self,
+        adapter: &Adapter,
+        turn: Turn,
+        grants: &Grants,
+        environment: &Environment,
+    ) -> Result<Prepared> {
+        let info = adapter.info();
+        let mut turn = complete_workspace(turn)?;
+        for (name, value) in self.config.options.get(&info.id).into_iter().flatten() {
+            turn.options.entry(name.clone()).or_insert_with(|| value.clone());
+        }
+        let turn = turn.complete(&info.id, &info.options, || uuid::Uuid::new_v4().to_string())?;
+        let resolved = self.resolve(adapter, grants, environment).await?;
+        if resolved.binary.support == Support::Unsupported {
+            let version = resolved.binary.version.as_deref().unwrap_or("of an unknown version");
+            let mut failure = Failure::new(
+                ErrorClass::InvalidOption,
+                format!("{} {version} is known not to work with it", resolved.binary.program),
+            );
+            failure.retry = Retry::AfterUserAction { action: info.install_hint.clone() };
+            return Err(refused(&info.id, "use its program", &failure));
+        }
+        let imports = self.imports(grants, environment);
+        let mut instance = Instance::start(adapter.component(), Some(imports)).await?;
+        let plan = plan(adapter, &mut instance, &turn, &resolved.binary, grants, environment).await?;
+        Ok(Prepared { turn, resolved, plan, instance })
+    }
+
+    /// Starts a run.
+    pub(crate) async fn start(
+        &self,
+        adapter: &Adapter,
+        turn: Turn,
+        options: RunOptions,
+        sessions: Option<Arc<Sessions>>,
+    ) -> Result<Run> {
+        let permit = self.permit(options.when_busy).await?;
+        let environment = environment_for(&self.environment, adapter, &options)?;
+        let grants = self.grants(adapter, &environment)?;
+        let secrets = Secrets::new(environment.granted_values(&grants));
+        check_labels(&options.labels, &secrets)?;
+        create_state_dir(&options)?;
+        let prepared = self.prepare(adapter, turn, &grants, &environment).await?;
+        self.launch(adapter, prepared, options, sessions, (environment, grants, secrets), permit).await
+    }
+
+    /// Starts the process of a prepared turn, and the loop around it.
+    async fn launch(
+        &self,
+        adapter: &Adapter,
+        prepared: Prepared,
+        options: RunOptions,
+        sessions: Option<Arc<Sessions>>,
+        (environment, grants, secrets): (Environment, Grants, Secrets),
+        permit: OwnedSemaphorePermit,
+    ) -> Result<Run> {
+        let Prepared { turn, resolved, plan, mut instance } = prepared;
+        let mut record = RunRecord::new(&self.dirs.data, sessions.is_some(), &self.config.recording)?;
+        let used_before = used_before(sessions.as_deref(), &turn.session);
+
+        let folder = launch_folder(&plan, record.run())?;
+        if let Some(imports) = instance.imports() {
+            imports.set_launch_folder(folder.path());
+        }
+        let mut variables = environment.for_agent(&grants);
+        for (name, value) in &plan.variables {
+            variables.insert(name.clone(), OsString::from(value.resolve(folder.path())));
+        }
+        let args: Vec<String> = plan.args.iter().map(|arg| arg.resolve(folder.path())).collect();
+        let launch = LaunchRecord {
+            started: run_started(adapter, &turn, &resolved, &plan, &options, &record),
+            wharf: env!("CARGO_PKG_VERSION").to_owned(),
+            binary: resolved.binary.clone(),
+            turn: turn.clone(),
+            args: args.iter().map(|arg| secrets.redact(arg).into_owned()).collect(),
+            environment: variables.keys().cloned().collect(),
+            framing: plan.framing,
+            exit_behavior: plan.exit_behavior,
+            frame_limit: options.frame_limit.or(self.config.limits.frame_bytes).unwrap_or(DEFAULT_FRAME_LIMIT),
+            used_before,
+        };
+        let clock = RunClock::start();
+        let mut journal = Journal::new(record.files()?, secrets);
+        journal.record_text(Kind::Launch, clock.now(), &serde_json::json!(launch).to_string());
+
+        let mut spec = SpawnSpec::new(&plan.program, &turn.workspace, record.run());
+        spec.args = args.into_iter().map(OsString::from).collect();
+        spec.environment = variables.into_iter().map(|(name, value)| (OsString::from(name), value)).collect();
+        spec.stdin = plan.stdin_open || !plan.stdin.is_empty();
+        spec.registry = Some(self.dirs.live_runs());
+        let process = Process::spawn(spec).await.map_err(|error| not_spawned(&adapter.info().id, &error))?;
+        record.begin();
+
+        let parts = Parts {
+            exchange: self.exchange(adapter, instance, turn, &launch, &plan, options.clone()),
+            journal,
+            process,
+            clock,
+            started: Box::new(launch.started.clone()),
+            prompt: plan.stdin,
+            stdin_open: plan.stdin_open,
+            lines_only: options.lines_only,
+        };
+        let id = record.run().to_owned();
+        Ok(run::start(id, &adapter.info().id, parts, move |ended| {
+            // The launch files are removed when nothing can read them any more.
+            drop(folder);
+            let report = record.finish(ended, &launch, resolved.program_digest, sessions.as_deref());
+            drop(permit);
+            report
+        }))
+    }
+
+    fn exchange(
+        &self,
+        adapter: &Adapter,
+        instance: Instance,
+        turn: Turn,
+        launch: &LaunchRecord,
+        plan: &Plan,
+        options: RunOptions,
+    ) -> Exchange {
+        let driver = Driver::new(DriverConfig {
+            timeouts: options.timeouts.unwrap_or_else(|| self.config.timeouts.timeouts()),
+            rules: options.rules,
+            exit_behavior: plan.exit_behavior,
+            stdin_open: plan.stdin_open,
+            keep_alive: options.keep_alive,
+            unsupported: plan.unsupported.clone(),
+            used_before: launch.used_before.clone(),
+            timed: true,
+        });
+        let context = TurnContext {
+            adapter: adapter.clone(),
+            turn,
+            binary: launch.binary.clone(),
+            framing: plan.framing,
+            frame_limit: launch.frame_limit,
+        };
+        Exchange::new(context, instance, driver)
+    }
+
+    async fn permit(&self, when_busy: WhenBusy) -> Result<OwnedSemaphorePermit> {
+        let busy = || {
+            let limit = self.config.limits.runs.map(|runs| runs.to_string()).unwrap_or_default();
+            Error::new(ErrorKind::Busy, format!("the limit of live runs ({limit}) is reached"))
+                .with_hint("wait until one ends, or raise `limits.runs` in the configuration")
+        };
+        match when_busy {
+            WhenBusy::Wait => self.live.clone().acquire_owned().await.map_err(|_| busy()),
+            WhenBusy::Refuse => self.live.clone().try_acquire_owned().map_err(|_| busy()),
+        }
+    }
+}
+
+/// Labels are for finding runs, in every list and file: a secret in one would be everywhere.
+fn check_labels(labels: &Labels, secrets: &Secrets) -> Result<()> {
+    let secret = |text: &str| secrets.are_in(text.as_bytes());
+    match labels.iter().find(|(name, value)| secret(name) || secret(value)) {
+        Some((name, _)) if !secret(name) => {
+            Err(Error::invalid(format!("the label `{name}` contains the value of a secret variable"))
+                .with_hint("use another value"))
+        }
+        Some(_) => Err(Error::invalid("a label's name contains the value of a secret variable")),
+        None => Ok(()),
+    }
+}
+
+/// The turn with the absolute path of its workspace.
+fn complete_workspace(mut turn: Turn) -> Result<Turn> {
+    let given = turn.workspace.display().to_string();
+    turn.workspace = std::fs::canonicalize(&turn.workspace)
+        .map_err(|error| Error::invalid(format!("the workspace {given} cannot be used: {error}")))?;
+    if !turn.workspace.is_dir() {
+        return Err(Error::invalid(format!("the workspace {given} is not a folder")));
+    }
+    Ok(turn)
+}
+
+fn run_started(
+    adapter: &Adapter,
+    turn: &Turn,
+    resolved: &Resolved,
+    plan: &Plan,
+    options: &RunOptions,
+    record: &RunRecord,
+) -> RunStarted {
+    let agent = AgentId { program: resolved.binary.program.clone(), version: resolved.binary.version.clone() };
+    let mut started = RunStarted::new(record.run(), record.started(), adapter.id(), agent);
+    started.prompt.clone_from(&turn.prompt);
+    started.workspace = turn.workspace.to_string_lossy().into_owned();
+    started.labels.clone_from(&options.labels);
+    started.settings = turn.settings();
+    started.unsupported.clone_from(&plan.unsupported);
+    started
+}
+
+/// What the session had used before, if the agent reported it.
+fn used_before(sessions: Option<&Sessions>, choice: &SessionChoice) -> Usage {
+    let (SessionChoice::Resume(id) | SessionChoice::Fork(id)) = choice else { return Usage::default() };
+    let entry = sessions.and_then(|sessions| sessions.find(id).ok().flatten());
+    entry.and_then(|entry| entry.session_usage).unwrap_or_default()
+}
+
+/// Why a process could not be started, and what to do.
+fn not_spawned(adapter: &str, error: &SpawnError) -> Error {
+    match error.kind() {
+        SpawnErrorKind::ArgumentsTooLong => Error::invalid(error.to_string())
+            .with_hint("shorten what goes onto the command line: options, tool rules, folders"),
+        SpawnErrorKind::Workspace | SpawnErrorKind::Invalid => Error::invalid(error.to_string()),
+        SpawnErrorKind::Registry | SpawnErrorKind::Resources => Error::new(ErrorKind::System, error.to_string()),
+        _ => Error::agent(error.to_string())
+            .with_hint(format!("`wharf doctor {adapter}` shows whether the agent can be used")),
+    }
+}

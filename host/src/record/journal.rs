@@ -1,0 +1,289 @@
+//! Records a run while it is live: the recording, and the event file beside it. Everything is written before anyone
+//! sees it, so that a killed host has lost nothing that it had reported.
+//!
+//! It never reads a clock: the time of each record is given to it.
+
+use super::format::Kind;
+use super::writer::{RecordingWriter, Summary};
+use crate::digest::hex;
+use sha2::{Digest, Sha256};
+use std::borrow::Cow;
+use std::fs::File;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+use wharf_core::model::{Event, EventKind, LogLevel};
+use wharf_core::stream::{Lines, Secrets, StreamedEvent};
+
+/// Records a run, or nothing if recording is off.
+pub(crate) struct Journal {
+    kept: Option<Kept>,
+    secrets: Secrets,
+    events_digest: Sha256,
+    events: u64,
+    /// Why something could not be recorded, to be reported once.
+    problem: Option<String>,
+}
+
+struct Kept {
+    writer: RecordingWriter,
+    path: PathBuf,
+    /// None after some events could not be written: nothing may follow a gap.
+    events: Option<File>,
+    /// The length of the event file.
+    events_length: u64,
+}
+
+/// The event file when it is complete.
+pub(crate) struct EventsSummary {
+    pub(crate) count: u64,
+    pub(crate) sha256: String,
+}
+
+impl Journal {
+    pub(crate) fn new(files: Option<(RecordingWriter, PathBuf, File)>, secrets: Secrets) -> Journal {
+        let kept = files.map(|(writer, path, events)| Kept { writer, path, events: Some(events), events_length: 0 });
+        Journal { kept, secrets, events_digest: Sha256::new(), events: 0, problem: None }
+    }
+
+    /// The path of the recording, which can be read while it is written.
+    pub(crate) fn path(&self) -> Option<&Path> {
+        self.kept.as_ref().map(|kept| kept.path.as_path())
+    }
+
+    /// Records bytes that were redacted before.
+    pub(crate) fn record(&mut self, kind: Kind, now: Duration, payload: &[u8]) {
+        let micros = u64::try_from(now.as_micros()).unwrap_or(u64::MAX);
+        if let Some(kept) = &mut self.kept
+            && let Err(error) = kept.writer.append(kind, micros, payload)
+        {
+            self.problem.get_or_insert(format!("the recording {} is incomplete: {error}", kept.path.display()));
+        }
+    }
+
+    /// Records text that may contain secrets.
+    pub(crate) fn record_text(&mut self, kind: Kind, now: Duration, text: &str) {
+        let clean = self.secrets.redact(text).into_owned();
+        self.record(kind, now, clean.as_bytes());
+    }
+
+    /// Records bytes that may contain secrets. A secret must not be split over two calls.
+    pub(crate) fn record_bytes(&mut self, kind: Kind, now: Duration, bytes: &[u8]) {
+        let clean = self.secrets.redact_bytes(bytes).into_owned();
+        self.record(kind, now, &clean);
+    }
+
+    /// An event without secrets. They were removed from the agent's output before, but an adapter that read a variable
+    /// or joined pieces may add them again.
+    pub(crate) fn clean(&self, event: EventKind) -> EventKind {
+        if self.secrets.is_empty() {
+            return event;
+        }
+        let Ok(mut value) = serde_json::to_value(&event) else { return event };
+        // The type of an event is not text of the agent.
+        let kind = value.get_mut("type").map(serde_json::Value::take);
+        if !self.redact_value(&mut value) {
+            return event;
+        }
+        if let Some(kind) = kind {
+            value["type"] = kind;
+        }
+        // A field with fixed values may have contained a secret. Then the event is omitted.
+        serde_json::from_value(value).unwrap_or_else(|_| omitted())
+    }
+
+    /// Returns whether anything was removed.
+    fn redact_value(&self, value: &mut serde_json::Value) -> bool {
+        match value {
+            serde_json::Value::String(text) => match self.secrets.redact(text) {
+                Cow::Borrowed(_) => false,
+                Cow::Owned(clean) => {
+                    *text = clean;
+                    true
+                }
+            },
+            // Every item must be redacted, so no short circuit.
+            serde_json::Value::Array(items) => items.iter_mut().fold(false, |any, item| self.redact_value(item) | any),
+            serde_json::Value::Object(fields) => {
+                let names: Vec<String> = fields.keys().cloned().collect();
+                let mut any = false;
+                for name in names {
+                    if let Some(mut field) = fields.remove(&name) {
+                        any |= self.redact_value(&mut field);
+                        let clean = self.secrets.redact(&name).into_owned();
+                        any |= clean != name;
+                        fields.insert(clean, field);
+                    }
+                }
+                any
+            }
+            _ => false,
+        }
+    }
+
+    pub(crate) fn secrets(&self) -> &Secrets {
+        &self.secrets
+    }
+
+    /// Whether events must be recorded or redacted.
+    pub(crate) fn wants_events(&self) -> bool {
+        self.kept.is_some() || !self.secrets.is_empty()
+    }
+
+    /// Removes the secrets from events and from their lines. Most contain none.
+    pub(crate) fn redact_events(&self, events: &mut [Event], lines: &mut Lines) {
+        if self.secrets.are_in(&lines.bytes) {
+            for event in &mut *events {
+                event.kind = self.clean(event.kind.clone());
+            }
+            *lines = events.iter().collect();
+        }
+    }
+
+    /// Removes the secrets from events of which there are only lines.
+    pub(crate) fn redact_lines(&self, lines: &mut Lines) {
+        if !self.secrets.are_in(&lines.bytes) {
+            return;
+        }
+        let mut clean = Lines::default();
+        for line in lines.bytes.split_inclusive(|byte| *byte == b'\n') {
+            if self.secrets.are_in(line) {
+                // Not every event that can be written can be read: an agent's JSON may be nested to the limit, or
+                // have keys with a meaning in `serde_json`.
+                let (seq, at, kind) = if let Ok(event) = serde_json::from_slice::<Event>(line) {
+                    (event.seq, event.at, self.clean(event.kind))
+                } else {
+                    let (seq, at) = position(line);
+                    (seq, at, omitted())
+                };
+                clean.push(seq, at, &StreamedEvent::borrowed(&kind));
+            } else {
+                clean.push_line(line);
+            }
+        }
+        *lines = clean;
+    }
+
+    /// Writes lines without secrets to the event file, in one write.
+    pub(crate) fn write_events(&mut self, lines: &Lines) {
+        if let Some(kept) = &mut self.kept
+            && let Some(file) = &mut kept.events
+        {
+            if let Err(error) = file.write_all(&lines.bytes) {
+                // On a full disk a part may have been written.
+                let _ = file.set_len(kept.events_length);
+                kept.events = None;
+                self.problem
+                    .get_or_insert(format!("the events beside {} are incomplete: {error}", kept.path.display()));
+            } else {
+                kept.events_length += lines.bytes.len() as u64;
+                self.events += lines.count;
+                self.events_digest.update(&lines.bytes);
+            }
+        }
+    }
+
+    /// The size of both files.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.kept.as_ref().map_or(0, |kept| kept.writer.bytes() + kept.events_length)
+    }
+
+    /// Why something could not be recorded. Returned only once.
+    pub(crate) fn take_problem(&mut self) -> Option<String> {
+        self.problem.take()
+    }
+
+    /// Closes the recording.
+    pub(crate) fn close(self) -> (Option<Summary>, EventsSummary) {
+        let sha256 = hex(&self.events_digest.finalize());
+        (self.kept.and_then(|kept| kept.writer.close().ok()), EventsSummary { count: self.events, sha256 })
+    }
+}
+
+/// Replaces an event from which a secret could not be removed.
+fn omitted() -> EventKind {
+    EventKind::notice(LogLevel::Warn, "an event was omitted: a secret could not be removed from it")
+}
+
+/// The number and time of a line that cannot be parsed as an event: they are at the start of every line.
+fn position(line: &[u8]) -> (u64, Duration) {
+    let number = |name: &str| {
+        let start = memchr::memmem::find(line, name.as_bytes())? + name.len();
+        let digits = line[start..].iter().take_while(|byte| byte.is_ascii_digit());
+        Some(digits.fold(0u64, |number, digit| number.saturating_mul(10).saturating_add(u64::from(digit - b'0'))))
+    };
+    let millis = number("\"at\":").unwrap_or_default();
+    (number("{\"seq\":").unwrap_or_default(), Duration::from_millis(millis))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use wharf_core::model::{TextPart, ToolCall, ToolStatus, json_or_text};
+
+    fn tool(output: &str, input: &str) -> EventKind {
+        let mut call = ToolCall::new("t", ToolStatus::Running);
+        call.input = Some(json_or_text(input.to_owned()));
+        call.output = Some(output.into());
+        EventKind::Tool(call)
+    }
+
+    fn thinking(text: &str) -> EventKind {
+        EventKind::Thinking(TextPart { id: "1".into(), parent: None, text: text.into() })
+    }
+
+    fn events(kinds: impl IntoIterator<Item = EventKind>) -> Vec<Event> {
+        (1..).zip(kinds).map(|(seq, kind)| Event { seq, at: Duration::from_millis(seq * 10), kind }).collect()
+    }
+
+    #[test]
+    fn a_line_that_cannot_be_parsed_is_omitted_and_its_neighbors_are_not_changed() {
+        let deep = format!("{}{}", "[".repeat(127), "]".repeat(127));
+        for input in [r#"{"a":1,"$serde_json::private::RawValue":"x"}"#, deep.as_str()] {
+            let journal = Journal::new(None, Secrets::new([("KEY", "hunter2hunter2")]));
+            let events = events([tool("innocent", input), tool("a hunter2hunter2", input), thinking("hunter2hunter2")]);
+            let innocent: Lines = events[..1].iter().collect();
+            let mut lines: Lines = events.iter().collect();
+            journal.redact_lines(&mut lines);
+            let text = String::from_utf8(lines.bytes).expect("text");
+            assert!(text.as_bytes().starts_with(&innocent.bytes), "{text}");
+            assert!(text.contains("was omitted") && text.contains("[redacted:KEY]"), "{text}");
+            assert!(!text.contains("hunter2") && text.lines().count() == 3, "{text}");
+            assert!(text.lines().nth(1).is_some_and(|line| line.starts_with(r#"{"seq":2,"at":20,"#)), "{text}");
+        }
+    }
+
+    #[test]
+    fn the_type_of_an_event_is_kept_and_every_text_in_it_is_redacted() {
+        let secrets = Secrets::new([("KEY", "hunter2\"hunter2"), ("MODE", "hush-hush")]);
+        let journal = Journal::new(None, secrets);
+        let clean = journal.clean(thinking("a hunter2\"hunter2 b"));
+        assert_eq!(clean, thinking("a [redacted:KEY] b"));
+        let clean = journal.clean(tool("", r#"{"hunter2\"hunter2": ["hush-hush"]}"#));
+        let EventKind::Tool(call) = clean else { panic!("{clean:?}") };
+        assert_eq!(call.input, Some(serde_json::json!({"[redacted:KEY]": ["[redacted:MODE]"]})));
+    }
+
+    #[test]
+    fn an_event_that_cannot_be_redacted_is_omitted() {
+        // A time with a secret in it is not a time any more.
+        let journal = Journal::new(None, Secrets::new([("KEY", "2023-11-14T22")]));
+        let resets_at = Some(wharf_core::model::time::from_unix_seconds(1_700_000_000));
+        let clean = journal.clean(EventKind::RateLimit { scope: "hour".into(), resets_at, blocked: false });
+        assert!(matches!(clean, EventKind::Notice { .. }), "{clean:?}");
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn no_events_follow_a_gap_on_a_full_disk() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("recording");
+        let writer = RecordingWriter::create(&path, u64::MAX).expect("a new file");
+        let full = File::options().write(true).open("/dev/full").expect("Linux has it");
+        let mut journal = Journal::new(Some((writer, path, full)), Secrets::default());
+        journal.write_events(&events([thinking("lost")]).iter().collect());
+        journal.write_events(&events([thinking("after the gap")]).iter().collect());
+        assert!(journal.take_problem().is_some_and(|problem| problem.contains("incomplete")));
+        assert_eq!(journal.close().1.count, 0, "only what was written counts");
+    }
+}

@@ -1,0 +1,25 @@
+//! The files of a run: the recording of its raw bytes, its events, its receipt, and the folder that contains them.
+//!
+//! This room never starts a process and never calls an adapter.
+
+mod finish;
+mod folder;
+mod format;
+mod journal;
+mod playback;
+mod prune;
+mod reader;
+mod receipt;
+mod records;
+mod runs;
+mod writer;
+
+pub(crate) use finish::{Ended, RunRecord};
+pub(crate) use format::Kind;
+pub(crate) use journal::Journal;
+pub(crate) use playback::{Playback, Step, single_frames};
+pub use prune::Pruned;
+pub use receipt::{Check, EventsDigest, Receipt, ReceiptProgram, RecordingDigest, StoredReceipt, Verified};
+pub(crate) use records::{EndRecord, NoteRecord};
+pub use records::{LaunchRecord, Streams};
+pub use runs::{RecordedRun, RunEntry, RunFilter, RunState, Runs};

@@ -1,0 +1,159 @@
+//! The content of a receipt, and its canonical form.
+
+use std::io;
+use std::path::Path;
+use std::time::SystemTime;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use sha2::{Digest as _, Sha256};
+
+use super::measures::Measures;
+use crate::digest::hex;
+use crate::disk::write_atomically;
+use crate::error::{Error, Result};
+use crate::record::folder::RECEIPT;
+use crate::record::writer::Summary;
+use wharf_core::model::{AdapterId, Failure, FileChange, Labels, Outcome, ReportTool, Usage, time};
+
+/// The version of the receipt's format that this wharf writes and reads.
+pub(crate) const FORMAT: u64 = 2;
+
+/// The content of a receipt. The seal adds the members `format` and `sha256`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Receipt {
+    /// The run's id.
+    pub run: String,
+    /// The version of wharf.
+    pub wharf: String,
+    /// The adapter that ran it.
+    pub adapter: AdapterId,
+    /// The agent's program; null if none was found.
+    pub program: Option<ReceiptProgram>,
+    /// The command-line arguments, without secrets.
+    pub args: Vec<String>,
+    /// The folder that the agent worked in.
+    pub workspace: String,
+    /// The labels that the caller gave it.
+    pub labels: Labels,
+    /// When the run started.
+    #[serde(with = "time::rfc3339")]
+    pub started: SystemTime,
+    /// When the run ended.
+    #[serde(with = "time::rfc3339")]
+    pub ended: SystemTime,
+    /// How the turn ended.
+    pub outcome: Outcome,
+    /// Which limit or timeout, what is needed, why it was refused.
+    pub detail: Option<String>,
+    /// What failed.
+    pub error: Option<Failure>,
+    /// What the turn used; null if nothing is known.
+    pub usage: Option<Usage>,
+    /// The tools that ran.
+    pub tools: Vec<ReportTool>,
+    /// Files that the agent says it changed.
+    pub files: Vec<FileChange>,
+    /// Processes that were still running after the agent had exited, and were killed.
+    pub killed: Vec<String>,
+    /// The recording; null if none was kept.
+    pub recording: Option<RecordingDigest>,
+    /// The events; null if none were kept.
+    pub events: Option<EventsDigest>,
+}
+
+/// The agent's program.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReceiptProgram {
+    /// The absolute path.
+    pub path: String,
+    /// As the adapter found it; null if unknown.
+    pub version: Option<String>,
+    /// The SHA-256 of the file; null if it could not be read.
+    pub sha256: Option<String>,
+}
+
+/// The size and digest of the recording.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RecordingDigest {
+    /// The length of the file.
+    pub bytes: u64,
+    /// The SHA-256 of the file.
+    pub sha256: String,
+    /// How many bytes of the streams were not kept.
+    pub dropped: u64,
+}
+
+impl From<Summary> for RecordingDigest {
+    fn from(Summary { bytes, sha256, dropped }: Summary) -> RecordingDigest {
+        RecordingDigest { bytes, sha256, dropped }
+    }
+}
+
+/// The length and digest of the event file.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EventsDigest {
+    /// How many events, one per line.
+    pub count: u64,
+    /// The SHA-256 of the file.
+    pub sha256: String,
+}
+
+impl EventsDigest {
+    /// The digest of an event file that is complete.
+    pub fn of(path: &Path) -> io::Result<EventsDigest> {
+        let Measures { lines, sha256, .. } = Measures::of(path)?;
+        Ok(EventsDigest { count: lines, sha256 })
+    }
+}
+
+impl Receipt {
+    /// Puts the receipt into its canonical form, and adds the digest of that.
+    pub fn seal(self) -> SealedReceipt {
+        let mut value = serde_json::to_value(&self).expect("a receipt has only texts as keys");
+        value["format"] = Value::from(FORMAT);
+        let sha256 = hex(&Sha256::digest(canonical(&mut value)));
+        value["sha256"] = Value::from(sha256.as_str());
+        let text = canonical(&mut value) + "\n";
+        SealedReceipt { receipt: self, sha256, text }
+    }
+}
+
+/// A receipt in its final form.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SealedReceipt {
+    receipt: Receipt,
+    sha256: String,
+    pub(super) text: String,
+}
+
+impl SealedReceipt {
+    /// The content of the receipt.
+    pub fn receipt(&self) -> &Receipt {
+        &self.receipt
+    }
+
+    /// The digest of the canonical JSON.
+    pub fn sha256(&self) -> &str {
+        &self.sha256
+    }
+
+    /// The text of the file: one line.
+    pub fn as_str(&self) -> &str {
+        &self.text
+    }
+
+    /// Writes it into the folder of its run, all of it or nothing, because a run with a receipt counts as ended.
+    pub fn write(&self, folder: &Path) -> Result<()> {
+        let path = folder.join(RECEIPT);
+        write_atomically(&path, &[self.text.as_bytes()])
+            .map_err(|error| Error::system(format!("writing the receipt {}", path.display()), error))
+    }
+}
+
+/// Sorts explicitly: a feature of `serde_json` that another crate may enable keeps the order of insertion.
+pub(super) fn canonical(value: &mut Value) -> String {
+    value.sort_all_objects();
+    value.to_string()
+}

@@ -1,0 +1,254 @@
+//! The recorded runs: listed, found by id or label, read, deleted. This module never starts or stops a run.
+
+#[cfg(test)]
+#[path = "runs_tests.rs"]
+mod tests;
+
+use super::folder::{EVENTS, Lock, Place, RECEIPT, RECORDING, places, size_of};
+use super::prune::{self, Pruned, Removal};
+use super::receipt::StoredReceipt;
+use super::records::{LaunchRecord, Streams};
+use crate::error::{Error, Result};
+use serde::{Deserialize, Serialize};
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+use std::{fs, io};
+use wharf_core::model::{Event, Labels, Outcome, time};
+
+/// How many runs an ambiguous prefix lists.
+const MOST_LISTED: usize = 10;
+
+/// The recorded runs of a data folder.
+///
+/// ```no_run
+/// # fn example(host: &wharf::Host) -> wharf::Result<()> {
+/// let run = host.runs().find("last")?;
+/// assert!(run.receipt()?.verify()?.holds());
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug, Clone)]
+pub struct Runs {
+    root: PathBuf,
+}
+
+/// Which runs to list. The default lists all.
+#[derive(Debug, Clone, Default)]
+#[non_exhaustive]
+pub struct RunFilter {
+    /// Only runs that have all these labels.
+    pub labels: Labels,
+    /// Only runs in this workspace.
+    pub workspace: Option<PathBuf>,
+    /// Only the newest of them.
+    pub limit: Option<usize>,
+}
+
+impl Runs {
+    pub(crate) fn new(root: PathBuf) -> Runs {
+        Runs { root }
+    }
+
+    /// The folder that contains them.
+    pub fn folder(&self) -> &Path {
+        &self.root
+    }
+
+    /// The runs that pass a filter, newest first.
+    pub fn list(&self, filter: &RunFilter) -> Result<Vec<RunEntry>> {
+        let places = places(&self.root)?;
+        let entries = places.into_iter().rev().map(|place| self.entry(place)).filter(|entry| {
+            filter.labels.iter().all(|(name, value)| entry.labels.get(name) == Some(value))
+                && filter.workspace.as_ref().is_none_or(|workspace| entry.workspace.as_ref() == Some(workspace))
+        });
+        Ok(entries.take(filter.limit.unwrap_or(usize::MAX)).collect())
+    }
+
+    /// The run with this id, or with an id that starts with the text, or the newest for `last`.
+    pub fn find(&self, id_or_prefix: &str) -> Result<RecordedRun> {
+        let mut places = places(&self.root)?;
+        let root = self.root.display();
+        if id_or_prefix != "last" {
+            places.retain(|place| !id_or_prefix.is_empty() && place.id.starts_with(id_or_prefix));
+            if places.len() > 1 {
+                return Err(ambiguous(id_or_prefix, &places));
+            }
+        }
+        match places.pop() {
+            Some(Place { id, path, .. }) => Ok(RecordedRun { id, path }),
+            None if id_or_prefix == "last" => Err(Error::invalid(format!("there is no run yet in {root}"))),
+            None => Err(Error::invalid(format!("there is no run \"{id_or_prefix}\" in {root}"))
+                .with_hint("`wharf runs` lists the runs")),
+        }
+    }
+
+    /// Deletes a run. A run that is being written is refused.
+    pub fn delete(&self, run: &RecordedRun) -> Result<()> {
+        let attempt = || format!("deleting the run {}", run.path.display());
+        match prune::remove(&self.root, &run.id) {
+            Ok(Removal::Busy) => Err(Error::invalid(format!("the run {} is still running", run.id))
+                .with_hint("stop it first, or wait until it has ended")),
+            Ok(Removal::Done | Removal::DoneByAnother) => Ok(()),
+            Err(error) => Err(Error::system(attempt(), error)),
+        }
+    }
+
+    /// Deletes the oldest runs until no more than `keep_runs` with no more than `keep_bytes` are left.
+    pub fn prune(&self, keep_runs: usize, keep_bytes: u64) -> Result<Pruned> {
+        prune::prune(&self.root, keep_runs, keep_bytes, &[])
+    }
+
+    fn entry(&self, place: Place) -> RunEntry {
+        // In this order: a run whose lock is free has its receipt by now, if it will ever have one.
+        let held = Lock::is_held(&self.root, &place.id);
+        let state = match fs::read(place.path.join(RECEIPT)) {
+            Ok(text) => state_from(&text),
+            Err(error) if error.kind() != io::ErrorKind::NotFound => RunState::Unreadable { reason: error.to_string() },
+            Err(_) if held => RunState::Running,
+            Err(_) => RunState::Torn,
+        };
+        let launch = LaunchRecord::read(&place.path.join(RECORDING)).ok();
+        let (adapter, prompt, workspace, labels) = match launch {
+            Some(LaunchRecord { started, .. }) => {
+                (Some(started.adapter.id), Some(started.prompt), Some(started.workspace.into()), started.labels)
+            }
+            None => (None, None, None, Labels::new()),
+        };
+        RunEntry {
+            started: place.started.into(),
+            bytes: size_of(&place.path),
+            id: place.id,
+            path: place.path,
+            adapter,
+            prompt,
+            workspace,
+            labels,
+            state,
+        }
+    }
+}
+
+/// A run in a list.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct RunEntry {
+    /// The id of the run; ids sort by time.
+    pub id: String,
+    /// The folder of the run.
+    pub path: PathBuf,
+    /// When it started; RFC 3339 in JSON.
+    #[serde(with = "time::rfc3339")]
+    pub started: SystemTime,
+    /// The size of all its files.
+    pub bytes: u64,
+    /// The id of the adapter; null if the recording cannot be read.
+    pub adapter: Option<String>,
+    /// The prompt of the first turn.
+    pub prompt: Option<String>,
+    /// The folder that the agent worked in.
+    pub workspace: Option<PathBuf>,
+    /// The labels that the caller gave it.
+    pub labels: Labels,
+    /// Whether it is live, or how it ended.
+    #[serde(flatten)]
+    pub state: RunState,
+}
+
+/// Whether a run is live, or how it ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(tag = "state", rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum RunState {
+    /// It has a receipt with this content. The receipt is not verified here.
+    Ended {
+        /// How the turn ended.
+        outcome: Outcome,
+        /// When it ended; RFC 3339 in JSON.
+        #[serde(with = "time::rfc3339")]
+        ended: SystemTime,
+    },
+    /// It is being written.
+    Running,
+    /// Its host was killed before it could write the receipt.
+    Torn,
+    /// It has a receipt that cannot be read.
+    Unreadable {
+        /// Why it cannot be read.
+        reason: String,
+    },
+}
+
+/// How the run ended, according to its receipt.
+fn state_from(receipt: &[u8]) -> RunState {
+    /// The members that every format of a receipt has.
+    #[derive(Deserialize)]
+    struct Head {
+        outcome: Outcome,
+        #[serde(with = "time::rfc3339")]
+        ended: SystemTime,
+    }
+    match serde_json::from_slice(receipt) {
+        Ok(Head { outcome, ended }) => RunState::Ended { outcome, ended },
+        Err(error) => RunState::Unreadable { reason: error.to_string() },
+    }
+}
+
+fn ambiguous(prefix: &str, found: &[Place]) -> Error {
+    let mut lines = vec![format!("\"{prefix}\" matches {} runs:", found.len())];
+    lines.extend(found.iter().rev().take(MOST_LISTED).map(|place| place.id.clone()));
+    if found.len() > MOST_LISTED {
+        lines.push(format!("and {} more", found.len() - MOST_LISTED));
+    }
+    Error::invalid(lines.join("\n  ")).with_hint("give more of the id")
+}
+
+/// A run that was recorded, or is being recorded.
+#[derive(Debug, Clone)]
+pub struct RecordedRun {
+    id: String,
+    path: PathBuf,
+}
+
+impl RecordedRun {
+    /// The id of the run.
+    pub fn id(&self) -> &str {
+        &self.id
+    }
+
+    /// The folder of the run.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// What was started, and how.
+    pub fn launch(&self) -> Result<LaunchRecord> {
+        LaunchRecord::read(&self.recording_path())
+    }
+
+    /// The agent's own output.
+    pub fn streams(&self) -> Result<Streams> {
+        Streams::read(&self.recording_path())
+    }
+
+    /// The events so far. A line that was cut off when the host was killed is not an event.
+    pub fn events(&self) -> Result<Vec<Event>> {
+        let text = String::from_utf8_lossy(&self.event_lines()?).into_owned();
+        Ok(text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect())
+    }
+
+    /// The same as lines of JSON, as `wharf run --json` prints them.
+    pub fn event_lines(&self) -> Result<Vec<u8>> {
+        let path = self.path.join(EVENTS);
+        fs::read(&path).map_err(|error| Error::system(format!("reading the events {}", path.display()), error))
+    }
+
+    /// The receipt: a run has one when it has ended.
+    pub fn receipt(&self) -> Result<StoredReceipt> {
+        StoredReceipt::read(&self.path)
+    }
+
+    /// The file of the recording.
+    pub fn recording_path(&self) -> PathBuf {
+        self.path.join(RECORDING)
+    }
+}
