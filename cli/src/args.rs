@@ -1,0 +1,103 @@
+//! The command line. Help, man pages and completions all come from here and from the structs in `commands/`.
+
+use crate::commands::run::args::RunArgs;
+use crate::commands::{adapters, doctor, fixture, models, receipt, replay, runs, sessions, show};
+use crate::ui::Common;
+use clap::{Parser, Subcommand};
+use std::path::PathBuf;
+
+const EXIT_CODES: &str = "\
+Exit codes:
+  0    the turn completed, or the command succeeded
+  1    the turn failed
+  2    invalid input: arguments, configuration, prompt, workspace, unknown adapter
+  3    the agent's program is missing or cannot be used
+  4    the adapter was refused, or failed before the agent started
+  5    the turn was refused, or blocked because it needs something from a person
+  6    a limit was reached: rounds, budget, time
+  7    the file system or the operating system failed
+  130  the turn was cancelled";
+
+/// Run coding-agent CLIs behind one interface, through sandboxed adapters.
+#[derive(Debug, Parser)]
+#[command(name = "wharf", version, after_help = EXIT_CODES, propagate_version = true, max_term_width = 100)]
+pub(crate) struct Arguments {
+    #[command(flatten)]
+    pub(crate) common: Common,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Run one turn of an agent
+    ///
+    /// Examples:
+    ///   wharf run --adapter claude "Fix the failing test"
+    ///   wharf run --adapter copilot --json --file task.md --label task=42
+    ///   git diff | wharf run --adapter claude --system "You review code"
+    #[command(verbatim_doc_comment)]
+    Run(Box<RunArgs>),
+    /// Show a whole turn with the bundled example agent
+    Demo,
+    /// Show what a turn would start, without starting it
+    Explain(Box<RunArgs>),
+    /// List the adapters, or show what one requests and what it is granted
+    Adapters(adapters::AdaptersArgs),
+    /// Check which agents are usable and how to fix the rest
+    Doctor(doctor::DoctorArgs),
+    /// List the models that an agent offers
+    Models(models::ModelsArgs),
+    /// List the sessions that wharf remembers, show one, or delete some
+    ///
+    /// Examples:
+    ///   wharf sessions --workspace . --label task=42
+    ///   wharf sessions last
+    ///   wharf sessions rm 0d5c21f2
+    #[command(verbatim_doc_comment)]
+    Sessions(sessions::SessionsArgs),
+    /// List the recorded runs, or delete some
+    ///
+    /// Examples:
+    ///   wharf runs --label task=42
+    ///   wharf runs rm 20261116T015713-ab12cd34
+    #[command(verbatim_doc_comment)]
+    Runs(runs::RunsArgs),
+    /// Show what happened in a run
+    Show(show::ShowArgs),
+    /// Print the receipt of a run, or verify it
+    Receipt(receipt::ReceiptArgs),
+    /// Play a recording or a bare capture to an adapter
+    ///
+    /// Examples:
+    ///   wharf replay last
+    ///   wharf replay last --adapter ./claude-next.wasm --diff
+    ///   wharf replay --adapter copilot --stdout out.jsonl --stderr err.txt --exit 1 --json
+    #[command(verbatim_doc_comment)]
+    Replay(replay::ReplayArgs),
+    /// Turn a recording into a redacted test fixture
+    Fixture(fixture::FixtureArgs),
+    /// Print the JSON Schema of one line of `run --json`
+    Schema,
+    /// Print a completion script for a shell
+    Completions {
+        /// The shell
+        shell: clap_complete::Shell,
+    },
+    /// Print the man page, or write all of them into a folder
+    Man {
+        /// The folder to write them to
+        folder: Option<PathBuf>,
+    },
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory as _;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Arguments::command().debug_assert();
+    }
+}

@@ -1,0 +1,138 @@
+//! `wharf doctor`: which agents are usable, and how to fix the rest.
+
+use super::sessions::drift;
+use crate::host::host_here;
+use crate::ui::{BAD, BOLD, DIM, GOOD, ODD, Shell, styled, visible};
+use clap::Args;
+use std::process::ExitCode;
+use wharf::adapter::{Adapter, Binary, LogLevel, Login, Source, Support};
+use wharf::{Host, Result};
+
+#[derive(Debug, Clone, Args)]
+pub(crate) struct DoctorArgs {
+    /// The adapters to check; all of them if none is named
+    pub(crate) adapters: Vec<String>,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// What was found of one adapter's agent.
+struct Finding {
+    name: String,
+    adapter: Result<Adapter>,
+    agent: Option<Result<Binary>>,
+    drift: Vec<String>,
+}
+
+pub(crate) async fn doctor(args: DoctorArgs, shell: &Shell) -> Result<ExitCode> {
+    let host = host_here()?;
+    let names: Vec<String> = if args.adapters.is_empty() {
+        let entries = host.adapters()?.into_iter().filter(|entry| !entry.shadowed);
+        entries
+            .map(|entry| match entry.source {
+                Source::File(path) => path.to_string_lossy().into_owned(),
+                _ => entry.id,
+            })
+            .collect()
+    } else {
+        args.adapters.clone()
+    };
+    let mut findings = Vec::new();
+    for name in names {
+        findings.push(examine(&host, name).await);
+    }
+    // Named adapters must be usable; a check of all of them never fails.
+    let usable = |finding: &Finding| matches!(finding.agent, Some(Ok(_)));
+    let good = args.adapters.is_empty() || findings.iter().all(usable);
+    if args.json {
+        shell.json(&findings.iter().map(json).collect::<Vec<_>>())?;
+    } else {
+        for finding in &findings {
+            show(finding, shell);
+        }
+    }
+    if let Some(Err(error)) = findings.iter().map(|finding| &finding.adapter).find(|adapter| adapter.is_err())
+        && !args.adapters.is_empty()
+    {
+        return Err(error.clone());
+    }
+    Ok(if good { ExitCode::SUCCESS } else { ExitCode::from(3) })
+}
+
+async fn examine(host: &Host, name: String) -> Finding {
+    let adapter = host.adapter(&name).await;
+    let agent = match &adapter {
+        Ok(adapter) => Some(host.resolve(adapter).await),
+        Err(_) => None,
+    };
+    let drift = adapter.as_ref().ok().map(|adapter| drift(host, &adapter.info().id)).unwrap_or_default();
+    Finding { name, adapter, agent, drift }
+}
+
+fn json(finding: &Finding) -> serde_json::Value {
+    let (binary, error) = match &finding.agent {
+        Some(Ok(binary)) => (Some(binary), None),
+        Some(Err(error)) => (None, Some(error.to_string())),
+        None => (None, finding.adapter.as_ref().err().map(ToString::to_string)),
+    };
+    let info = finding.adapter.as_ref().ok().map(Adapter::info);
+    serde_json::json!({
+        "adapter": finding.name, "version": info.map(|info| &info.version), "tested_with": info.map(|info| &info.tested_with),
+        "usable": binary.is_some(), "agent": binary, "error": error, "drift": finding.drift,
+    })
+}
+
+fn show(finding: &Finding, shell: &Shell) {
+    let fix = |text: &str| shell.line(format!("    {} {}", styled(BOLD, "fix:"), visible(text)));
+    let head = |style, mark: &str, text: String| {
+        shell.line(format!("{} {} {}", styled(style, mark), styled(BOLD, &finding.name), visible(&text)));
+    };
+    let info = match &finding.adapter {
+        Ok(adapter) => adapter.info(),
+        Err(error) => {
+            head(BAD, "✗", error.to_string());
+            error.hint().into_iter().for_each(fix);
+            return;
+        }
+    };
+    match &finding.agent {
+        Some(Ok(binary)) => {
+            let version = binary.version.as_deref().unwrap_or("of an unknown version");
+            let (style, tested) = match binary.support {
+                Support::Tested => (GOOD, "tested".to_owned()),
+                Support::NewerUntested => (ODD, format!("newer than tested ({})", info.tested_with)),
+                Support::OlderUntested => (ODD, format!("older than tested ({})", info.tested_with)),
+                Support::BestEffort => (ODD, "not tested; it may work".to_owned()),
+                Support::Unsupported => (BAD, "known not to work".to_owned()),
+            };
+            head(style, "✓", format!("{version}, {tested}"));
+            shell.line(format!(
+                "    program: {} {}",
+                visible(&binary.program),
+                visible(&binary.leading_args.join(" "))
+            ));
+            match &binary.login {
+                Login::Present(how) => shell.line(format!("    login: {}", visible(how))),
+                Login::Missing(what) => {
+                    shell.line(format!("    login: {}", styled(BAD, "none")));
+                    fix(what);
+                }
+                Login::Unknown => shell.line(styled(DIM, "    login: unknown")),
+            }
+            for note in &binary.notes {
+                let style = if note.level >= LogLevel::Warn { ODD } else { DIM };
+                shell.line(format!("    {}", styled(style, visible(&note.text))));
+                note.fix.as_deref().into_iter().for_each(fix);
+            }
+        }
+        Some(Err(error)) => {
+            head(BAD, "✗", error.to_string());
+            fix(error.hint().unwrap_or(&info.install_hint));
+        }
+        None => {}
+    }
+    if !finding.drift.is_empty() {
+        shell.line(styled(DIM, format!("    unknown to the adapter so far: {}", visible(&finding.drift.join(", ")))));
+    }
+}

@@ -1,0 +1,29 @@
+//! `wharf receipt`: the receipt of a run, or whether it holds.
+
+use crate::host::host_here;
+use crate::ui::{BAD, GOOD, Shell, styled};
+use clap::Args;
+use std::process::ExitCode;
+use wharf::Result;
+
+#[derive(Debug, Clone, Args)]
+pub(crate) struct ReceiptArgs {
+    /// The run: an id, its beginning, or `last`
+    pub(crate) run: String,
+    /// Check the receipt, the recording and the events against their digests
+    #[arg(long)]
+    pub(crate) verify: bool,
+}
+
+pub(crate) fn receipt(args: &ReceiptArgs, shell: &Shell) -> Result<ExitCode> {
+    let receipt = host_here()?.runs().find(&args.run)?.receipt()?;
+    if !args.verify {
+        return shell.bytes(receipt.text());
+    }
+    let verified = receipt.verify()?;
+    for check in &verified.checks {
+        let mark = if check.holds() { styled(GOOD, "✓") } else { styled(BAD, "✗") };
+        shell.line(format!("{mark} {check}"));
+    }
+    Ok(if verified.holds() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}

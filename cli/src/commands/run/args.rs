@@ -1,0 +1,142 @@
+//! The arguments of `wharf run` and `wharf explain`.
+
+use clap::Args;
+use std::path::PathBuf;
+
+/// A turn, and how it runs.
+#[derive(Debug, Clone, Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag")]
+pub(crate) struct RunArgs {
+    /// What to ask the agent; `-` or nothing reads standard input
+    #[arg(value_name = "PROMPT")]
+    pub(crate) prompt: Option<String>,
+    /// Read the prompt from a file
+    #[arg(short, long, value_name = "FILE", conflicts_with = "prompt")]
+    pub(crate) file: Option<PathBuf>,
+    /// The adapter: an id, or the path of a component
+    #[arg(short, long, value_name = "ADAPTER", env = "WHARF_ADAPTER")]
+    pub(crate) adapter: Option<String>,
+    /// The model, by the agent's own name for it
+    #[arg(short, long)]
+    pub(crate) model: Option<String>,
+    /// Fallback model if the first is unavailable
+    #[arg(long, value_name = "MODEL")]
+    pub(crate) fallback_model: Option<String>,
+    /// Continue a session: its id, or `last`
+    #[arg(short, long, value_name = "SESSION", conflicts_with = "fork")]
+    pub(crate) resume: Option<String>,
+    /// Continue a copy of a session
+    #[arg(long, value_name = "SESSION")]
+    pub(crate) fork: Option<String>,
+    /// The id for a new session, if the agent lets the caller choose
+    #[arg(long, value_name = "ID", conflicts_with_all = ["resume", "fork"])]
+    pub(crate) session_id: Option<String>,
+    /// A system prompt; `@FILE` reads it from a file
+    #[arg(short, long, value_name = "TEXT")]
+    pub(crate) system: Option<String>,
+    /// Reasoning effort: none, minimal, low, medium, high, xhigh, max
+    #[arg(short, long, value_name = "EFFORT")]
+    pub(crate) effort: Option<String>,
+    /// An option of the adapter, as NAME=VALUE (`wharf adapters show` lists them)
+    #[arg(short, long = "option", value_name = "NAME=VALUE")]
+    pub(crate) options: Vec<String>,
+    /// The folder to work in
+    #[arg(short = 'C', long, value_name = "FOLDER", default_value = ".")]
+    pub(crate) workspace: PathBuf,
+    /// Another folder that the agent may use
+    #[arg(long, value_name = "FOLDER")]
+    pub(crate) add_dir: Vec<PathBuf>,
+    /// The agent's program, instead of the one that the adapter finds
+    #[arg(long, value_name = "PATH")]
+    pub(crate) program: Option<PathBuf>,
+    /// Let the agent use its tools without asking
+    #[arg(long, conflicts_with_all = ["deny", "ask"])]
+    pub(crate) approve: bool,
+    /// Deny every tool that needs approval
+    #[arg(long, conflicts_with = "ask")]
+    pub(crate) deny: bool,
+    /// Ask for each tool (the default on a terminal)
+    #[arg(long)]
+    pub(crate) ask: bool,
+    /// A TOML file with rules that answer asks
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["approve", "deny"])]
+    pub(crate) rules: Option<PathBuf>,
+    /// A tool that the agent may use without asking, in the agent's own notation
+    #[arg(long, value_name = "TOOL")]
+    pub(crate) allow_tool: Vec<String>,
+    /// A tool that it may never use
+    #[arg(long, value_name = "TOOL")]
+    pub(crate) deny_tool: Vec<String>,
+    /// The only tools that the model sees
+    #[arg(long, value_name = "TOOL")]
+    pub(crate) only_tool: Vec<String>,
+    /// Tools that the model does not see
+    #[arg(long, value_name = "TOOL")]
+    pub(crate) without_tool: Vec<String>,
+    /// MCP servers: a JSON file in the `{"mcpServers": …}` form
+    #[arg(long, value_name = "FILE")]
+    pub(crate) mcp: Option<PathBuf>,
+    /// A file with the JSON Schema of the answer
+    #[arg(long, value_name = "FILE")]
+    pub(crate) output_schema: Option<PathBuf>,
+    /// The maximum number of rounds (model calls)
+    #[arg(long, value_name = "N")]
+    pub(crate) max_turns: Option<u32>,
+    /// The maximum cost of the turn, in US dollars
+    #[arg(long, value_name = "DOLLARS")]
+    pub(crate) max_cost: Option<f64>,
+    /// Let the agent continue by itself until the task is done
+    #[arg(long)]
+    pub(crate) autopilot: bool,
+    /// Report whole messages only, not text while it is being written
+    #[arg(long)]
+    pub(crate) no_stream: bool,
+    /// Read messages to the agent from standard input while the turn runs, one per line
+    ///
+    /// With --json each line is an object: {"type":"message","text":…}, {"type":"answer","ask":…,"decision":…} or
+    /// {"type":"cancel"}. An answer may have a "name", for the event. The prompt comes as an argument or with --file.
+    #[arg(long)]
+    pub(crate) messages: bool,
+    /// Keep the agent's process alive for further turns, which come with --messages and --json
+    ///
+    /// After a turn has ended, as {"type":"next-turn","prompt":…}, with another "model" or other "approvals" if they are
+    /// given. The end of standard input finishes the run after the current turn.
+    #[arg(long, requires_all = ["messages", "json"])]
+    pub(crate) keep_alive: bool,
+    /// Timeout for the first output, in seconds
+    #[arg(long, value_name = "SECONDS")]
+    pub(crate) timeout_first_output: Option<f64>,
+    /// Timeout without output, while no tool runs and no ask is open, in seconds
+    #[arg(long, value_name = "SECONDS")]
+    pub(crate) timeout_idle: Option<f64>,
+    /// Timeout for the whole run, in seconds
+    #[arg(long, value_name = "SECONDS")]
+    pub(crate) timeout_total: Option<f64>,
+    /// Time until an ask counts as denied, in seconds
+    #[arg(long, value_name = "SECONDS")]
+    pub(crate) timeout_ask: Option<f64>,
+    /// Time between asking the agent to stop and killing it, in seconds
+    #[arg(long, value_name = "SECONDS")]
+    pub(crate) grace: Option<f64>,
+    /// Size limit of a line in bytes; a longer one is reported and skipped
+    #[arg(long, value_name = "BYTES")]
+    pub(crate) limit_frame: Option<usize>,
+    /// A label to find the run by, as NAME=VALUE; repeat it for several
+    #[arg(long = "label", value_name = "NAME=VALUE")]
+    pub(crate) labels: Vec<String>,
+    /// An environment variable for the agent, as NAME=VALUE, or NAME to pass on wharf's own; repeat it for several
+    #[arg(long = "env", value_name = "NAME[=VALUE]")]
+    pub(crate) variables: Vec<String>,
+    /// The agent's home folder, instead of yours
+    #[arg(long, value_name = "FOLDER")]
+    pub(crate) home: Option<PathBuf>,
+    /// An isolated folder for the agent's state: logins, sessions, settings
+    #[arg(long, value_name = "FOLDER")]
+    pub(crate) state_dir: Option<PathBuf>,
+    /// Keep no recording of this run
+    #[arg(long)]
+    pub(crate) no_record: bool,
+    /// Print JSON; for a run its events, one per line, the last of which is the report
+    #[arg(long)]
+    pub(crate) json: bool,
+}

@@ -1,0 +1,101 @@
+//! A person at the terminal: asks are shown one after the other, and lines are answers or messages.
+
+use crate::ui::input::{self, Lines};
+use crate::ui::{BOLD, DIM, Shell, styled, visible_line};
+use std::collections::VecDeque;
+use wharf::Controller;
+use wharf::ask::Ask;
+
+/// What a person is asked and types.
+pub(super) struct Dialog<'a> {
+    pub(super) lines: Lines,
+    /// Asks that wait for an answer, the one that is shown first.
+    open: VecDeque<Ask>,
+    controller: &'a Controller,
+    shell: &'a Shell,
+}
+
+impl<'a> Dialog<'a> {
+    pub(super) fn new(controller: &'a Controller, shell: &'a Shell) -> Dialog<'a> {
+        Dialog { lines: Lines::default(), open: VecDeque::new(), controller, shell }
+    }
+
+    /// Whether a line may still matter: an answer at the end of input is a no.
+    pub(super) fn wants_line(&self) -> bool {
+        !self.open.is_empty() || !self.lines.ended()
+    }
+
+    /// A question: shown at once, or after those before it.
+    pub(super) fn ask(&mut self, ask: Ask) {
+        if self.open.is_empty() {
+            // What was typed before the question was shown is not an answer to it.
+            while let Some(line) = self.lines.waiting() {
+                send(&line, self.controller);
+            }
+            self.lines.start();
+            show_ask(&ask, self.shell);
+        }
+        self.open.push_back(ask);
+    }
+
+    /// A question that needs no answer any more.
+    pub(super) fn close(&mut self, id: &str) {
+        let shown = self.open.front().is_some_and(|ask| ask.id == id);
+        self.open.retain(|ask| ask.id != id);
+        if shown {
+            self.show_next();
+        }
+    }
+
+    /// The next question. What was typed for another one is not an answer to it.
+    fn show_next(&mut self) {
+        if let Some(next) = self.open.front() {
+            while self.lines.waiting().is_some() {}
+            show_ask(next, self.shell);
+        }
+    }
+
+    /// A line that a person typed: an answer, or a message to the agent.
+    pub(super) fn line(&mut self, line: Option<&str>) {
+        let Some(ask) = self.open.pop_front() else {
+            match line {
+                Some(line) => send(line, self.controller),
+                None => drop(self.controller.finish_after_turn()),
+            }
+            return;
+        };
+        match input::answer(&ask, line) {
+            Ok(answer) => {
+                drop(self.controller.answer(answer.by(user())));
+                self.show_next();
+            }
+            Err(reason) => {
+                self.shell.say(reason);
+                show_ask(&ask, self.shell);
+                self.open.push_front(ask);
+            }
+        }
+    }
+}
+
+fn show_ask(ask: &Ask, shell: &Shell) {
+    // An agent's text must not change what a person sees of the question.
+    shell.say(format!("{} {}", styled(BOLD, "?"), styled(BOLD, visible_line(&ask.title))));
+    if !ask.detail.is_null() {
+        shell.say(styled(DIM, format!("  {}", visible_line(&ask.detail.to_string()))));
+    }
+    shell.say(format!("  {}", visible_line(&input::choices_text(ask))));
+}
+
+/// A line that answers no question is a message to the agent. The events say whether it was sent.
+fn send(line: &str, controller: &Controller) {
+    if !line.trim().is_empty() {
+        drop(controller.message(line));
+    }
+}
+
+/// The name of the person at the terminal, for the event that says who answered.
+fn user() -> String {
+    let variable = |name| std::env::var(name).ok().filter(|value| !value.is_empty());
+    variable("USER").or_else(|| variable("USERNAME")).unwrap_or_else(|| "terminal".to_owned())
+}

@@ -1,0 +1,229 @@
+//! `wharf run` and `wharf demo`: a live turn.
+
+pub(crate) mod args;
+mod dialog;
+
+use args::RunArgs;
+
+use crate::exit;
+use crate::host::host;
+use crate::signals::Signals;
+use crate::turn::{adapter_for, reads_prompt, run_options, turn};
+use crate::ui::input::{self, Control, Lines};
+use crate::ui::{BOLD, DIM, Shell, View, output, styled, visible};
+use dialog::Dialog;
+use std::io::IsTerminal as _;
+use std::pin::Pin;
+use std::process::ExitCode;
+use std::time::Duration;
+use wharf::event::{EventKind, Outcome, Report};
+use wharf::{Controller, Error, ErrorKind, Result, Run, SessionChoice};
+
+/// What a person reads after the first signal.
+const STOPPING: &str = "Stopping; press Ctrl-C again to kill it";
+
+/// Runs a turn.
+pub(crate) async fn run(args: RunArgs, shell: &Shell) -> Result<ExitCode> {
+    // This program starts no children but agents, so it may adopt the processes that they leave behind.
+    wharf::become_subreaper().map_err(|error| Error::system("becoming the parent of orphaned processes", error))?;
+    let host = host(&args.workspace)?;
+    let (adapter, host) = adapter_for(&args, host).await?;
+    // On a terminal a person can be asked; elsewhere nobody can, unless rules say so.
+    let terminal = std::io::stdin().is_terminal() && std::io::stderr().is_terminal() && !args.json;
+    let turn = turn(&args, &host, &adapter, terminal)?;
+    let options = run_options(&args, &host, terminal)?;
+    let requested = match &turn.session {
+        SessionChoice::Resume(id) => Some(id.clone()),
+        _ => None,
+    };
+    // Until the agent has started, a signal ends everything at once, the probes too. One that comes while the agent is
+    // being started is for the run: the same listener receives it.
+    let mut signals = Signals::listen()?;
+    let started = tokio::select! {
+        started = host.start(&adapter, turn, options) => started,
+        () = signals.any() => return Ok(exit::of_outcome(Outcome::Cancelled)),
+    };
+    let run = match started {
+        Ok(run) => run,
+        Err(error) => {
+            if args.json && matches!(error.kind(), ErrorKind::Agent | ErrorKind::Adapter) {
+                let mut line = serde_json::to_vec(&wharf::not_started(&error)).unwrap_or_default();
+                line.push(b'\n');
+                shell.raw(&line);
+            }
+            return Err(error);
+        }
+    };
+    if shell.verbose {
+        shell.say(styled(DIM, format!("  run {}", run.id())));
+    }
+    if args.json {
+        shell.never_wait();
+        return print(run, &args, requested, signals, shell).await;
+    }
+    watch(run, &args, terminal, requested, signals, shell).await
+}
+
+/// How long the reader of the lines may take for one batch, after the run was to be killed.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// Prints a run's events as lines of JSON, as many at once as there are.
+///
+/// Their reader may have closed its end, or be stuck. The first ends the run; the second is waited for until the run is
+/// stopped a second time: everything is recorded, and the receipt still has to be written.
+async fn print(
+    mut run: Run,
+    args: &RunArgs,
+    requested: Option<String>,
+    signals: Signals,
+    shell: &Shell,
+) -> Result<ExitCode> {
+    let mut lines = Lines::default();
+    if args.messages {
+        lines.start();
+    }
+    let controller = run.controller();
+    let mut stops = signals.stop(&controller);
+    let mut writing: Option<Pin<Box<dyn Future<Output = std::io::Result<()>> + Send>>> = None;
+    let mut reader = Ok(());
+    let mut given_up = false;
+    let mut stopped = 0;
+    let mut ended = None;
+    loop {
+        if let Some(code) = ended.filter(|_| writing.is_none()) {
+            return reader.and(Ok(code));
+        }
+        tokio::select! {
+            batch = run.next_batch(), if writing.is_none() => {
+                let batch = batch.ok_or_else(|| Error::system("waiting for the run", "it ended without a report"))?;
+                if let Some(EventKind::Report(report)) = batch.events.last().map(|event| &event.kind) {
+                    ended = Some(exit::of_outcome(report.outcome));
+                    if let Some(requested) = &requested {
+                        warn_if_not_resumed(requested, report, shell);
+                    }
+                }
+                if !given_up {
+                    writing = Some(Box::pin(output::write(batch.into_json_lines())));
+                }
+            }
+            written = async { writing.as_mut().expect("there is one").await }, if writing.is_some() => {
+                writing = None;
+                if let Err(error) = written {
+                    // Nobody gets the rest. Cancelled once: a second time would not leave the agent time to stop.
+                    given_up = true;
+                    drop(controller.cancel());
+                    if error.kind() != std::io::ErrorKind::BrokenPipe {
+                        reader = Err(Error::system("writing the events to standard output", error));
+                    }
+                }
+            }
+            line = lines.next(), if !lines.ended() => match line {
+                Some(line) => send_json(&line, &controller, shell),
+                None => drop(controller.finish_after_turn()),
+            },
+            () = tokio::time::sleep(PATIENCE), if stopped > 1 && writing.is_some() => {
+                given_up = true;
+                writing = None;
+            }
+            () = stops.next() => {
+                stopped += 1;
+                shell.say(styled(DIM, STOPPING));
+            }
+        }
+    }
+}
+
+/// A whole turn with the example agent, with everything shown.
+pub(crate) async fn demo(shell: &Shell) -> Result<ExitCode> {
+    /// The arguments of the demo, parsed as those of `wharf run`.
+    #[derive(clap::Parser)]
+    struct Demo {
+        #[command(flatten)]
+        args: RunArgs,
+    }
+    shell.say(styled(DIM, "a turn of the bundled example agent, through its WebAssembly adapter"));
+    shell.say(styled(BOLD, "$ wharf run --adapter echo --approve \"Hello, harbour! What do you see?\""));
+    let prompt = "Hello, harbour! What do you see?";
+    let words = ["wharf run", "--adapter", "echo", "--approve", "--option", "delay=40", prompt];
+    let Demo { args } = <Demo as clap::Parser>::parse_from(words);
+    run(args, shell).await
+}
+
+/// Shows a run until its end.
+async fn watch(
+    mut run: Run,
+    args: &RunArgs,
+    terminal: bool,
+    requested: Option<String>,
+    signals: Signals,
+    shell: &Shell,
+) -> Result<ExitCode> {
+    let mut view = View::new(shell);
+    let controller = run.controller();
+    let mut dialog = Dialog::new(&controller, shell);
+    if args.messages || (terminal && !reads_prompt(args) && input::in_foreground()) {
+        dialog.lines.start();
+    }
+    let mut stops = signals.stop(&controller);
+    loop {
+        tokio::select! {
+            event = run.next() => match event.map(|event| event.kind) {
+                None => return Err(Error::system("waiting for the run", "it ended without a report")),
+                Some(EventKind::Report(report)) => {
+                    view.report(&report);
+                    if let Some(requested) = requested {
+                        warn_if_not_resumed(&requested, &report, shell);
+                    }
+                    return Ok(exit::of_outcome(report.outcome));
+                }
+                Some(EventKind::Ask(ask)) if terminal => {
+                    view.end_line();
+                    dialog.ask(ask);
+                }
+                Some(EventKind::AskWithdrawn { id }) => dialog.close(&id),
+                Some(EventKind::AskAnswered(answered)) => {
+                    dialog.close(&answered.id);
+                    view.show(&EventKind::AskAnswered(answered));
+                }
+                Some(kind) => view.show(&kind),
+            },
+            line = dialog.lines.next(), if dialog.wants_line() => dialog.line(line.as_deref()),
+            () = stops.next() => {
+                view.end_line();
+                shell.say(styled(DIM, STOPPING));
+            }
+        }
+    }
+}
+
+/// Warns if a resume did not resume.
+fn warn_if_not_resumed(requested: &str, report: &Report, shell: &Shell) {
+    match &report.session {
+        Some(session) if session.resumed == Some(false) => {
+            shell
+                .warn(format!("the session {requested} was not resumed; the agent worked in {}", visible(&session.id)));
+        }
+        Some(session) if session.id != requested && session.resumed != Some(true) => {
+            shell.warn(format!(
+                "the session {requested} was requested, and the agent says it worked in {}",
+                visible(&session.id)
+            ));
+        }
+        None if report.is_completed() => shell.warn(format!("the agent did not say whether it resumed {requested}")),
+        _ => {}
+    }
+}
+
+/// A line of JSON, which may be more than a message.
+fn send_json(line: &str, controller: &Controller, shell: &Shell) {
+    if line.trim().is_empty() {
+        return;
+    }
+    match Control::parse(line) {
+        Ok(Control::Message { text }) => drop(controller.message(text)),
+        Ok(Control::Answer(answer)) => drop(controller.answer(answer)),
+        Ok(Control::NextTurn(turn)) => drop(controller.next_turn(turn)),
+        Ok(Control::Cancel) => drop(controller.cancel()),
+        Err(reason) => shell.warn(visible(&reason)),
+    }
+}

@@ -1,0 +1,89 @@
+//! The `wharf` command: a thin shell around the library.
+//!
+//! # Theory of operation
+//!
+//! The command line is parsed into plain structs (`args`, and one struct a command in `commands/`). A command builds
+//! what the library needs from its struct, calls the library, and prints through `ui/`. Stdout is data, stderr is for
+//! people; only `ui/` prints, and everything an agent wrote goes through it. `exit` maps outcomes and errors to exit
+//! codes. The example agent of the echo adapter is part of this program, so that a demo needs nothing else.
+
+mod args;
+mod commands;
+mod exit;
+mod host;
+mod labels;
+mod signals;
+mod turn;
+mod ui;
+
+use args::{Arguments, Command};
+use clap::{CommandFactory as _, Parser as _};
+use commands::{
+    adapters, completions, doctor, explain, fixture, man, models, receipt, replay, run, runs, sessions, show,
+};
+use std::process::ExitCode;
+use ui::{Shell, logs};
+use wharf::{Dirs, Result};
+
+fn main() -> ExitCode {
+    let mut words = std::env::args().skip(1);
+    if words.next().as_deref() == Some("echo-agent") {
+        // The example agent has its own flags.
+        return wharf_echo_agent::main(words);
+    }
+    let arguments = Arguments::parse();
+    let shell = Shell::new(&arguments.common);
+    logs::install(arguments.common.verbose);
+    // Lines of JSON are passed on by one thread: see `ui::output`. What is shown to a person may wait for the terminal.
+    let mut runtime = match &arguments.command {
+        Command::Run(args) if args.json => tokio::runtime::Builder::new_current_thread(),
+        _ => tokio::runtime::Builder::new_multi_thread(),
+    };
+    let runtime = match runtime.enable_all().build() {
+        Ok(runtime) => runtime,
+        Err(error) => return shell.failed(&wharf::Error::system("starting the program's threads", error)),
+    };
+    // The program is a task like those that it waits for: a single thread switches between tasks without polling the
+    // system for new events, which it does before it returns to `block_on`.
+    let program = runtime.spawn(async move {
+        match dispatch(arguments.command, &shell).await {
+            Ok(code) => code,
+            Err(error) => shell.failed(&error),
+        }
+    });
+    let code = runtime.block_on(program).unwrap_or_else(|error| std::panic::resume_unwind(error.into_panic()));
+    // A thread that waits for the terminal must not keep the program from exiting.
+    runtime.shutdown_background();
+    code
+}
+
+/// Carries a command out.
+async fn dispatch(command: Command, shell: &Shell) -> Result<ExitCode> {
+    // Every command that may start something first kills what a killed wharf has left running.
+    if !matches!(command, Command::Schema | Command::Completions { .. } | Command::Man { .. }) {
+        for reaped in wharf::reap_orphans(&Dirs::from_env()) {
+            let count = reaped.cleanup.killed.len();
+            if count > 0 {
+                let run = ui::visible(&reaped.run);
+                shell.say(format!("killed {count} leftover processes of run {run}, whose wharf was killed"));
+            }
+        }
+    }
+    match command {
+        Command::Run(args) => run::run(*args, shell).await,
+        Command::Demo => run::demo(shell).await,
+        Command::Explain(args) => explain::explain(*args, shell).await,
+        Command::Adapters(args) => adapters::adapters(args, shell).await,
+        Command::Doctor(args) => doctor::doctor(args, shell).await,
+        Command::Models(args) => models::models(args, shell).await,
+        Command::Sessions(args) => sessions::sessions(args, shell),
+        Command::Runs(args) => runs::runs(args, shell),
+        Command::Show(args) => show::show(&args, shell),
+        Command::Receipt(args) => receipt::receipt(&args, shell),
+        Command::Replay(args) => replay::replay(args, shell).await,
+        Command::Fixture(args) => fixture::fixture(&args, shell).await,
+        Command::Schema => shell.json(&wharf::event::schema()),
+        Command::Completions { shell: kind } => completions::completions(kind, &mut Arguments::command(), shell),
+        Command::Man { folder } => man::man(folder.as_deref(), Arguments::command(), shell),
+    }
+}

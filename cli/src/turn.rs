@@ -1,0 +1,219 @@
+//! The turn that the command line describes: plain data. Nothing is started here.
+
+use crate::commands::run::args::RunArgs;
+use crate::labels::labels;
+use std::io::{IsTerminal as _, Read as _};
+use std::path::Path;
+use std::time::Duration;
+use wharf::adapter::Adapter;
+use wharf::ask::AskRules;
+use wharf::{Approvals, Error, Host, Result, RunOptions, SessionChoice, Timeouts, ToolRules, Turn};
+
+/// The adapter that is named, and the host with the program that is named.
+pub(crate) async fn adapter_for(args: &RunArgs, host: Host) -> Result<(Adapter, Host)> {
+    let adapter = host.adapter(&adapter_name(args, &host)?).await?;
+    let Some(program) = &args.program else { return Ok((adapter, host)) };
+    let program = std::path::absolute(program)
+        .map_err(|error| Error::invalid(format!("the program {} cannot be used: {error}", program.display())))?;
+    let host = host.with_program(&adapter, program);
+    Ok((adapter, host))
+}
+
+fn adapter_name(args: &RunArgs, host: &Host) -> Result<String> {
+    let named = args.adapter.clone().or_else(|| host.config().adapter.clone());
+    named.ok_or_else(|| {
+        Error::invalid("no adapter is named")
+            .with_hint("use --adapter, or set `adapter` in the configuration; `wharf adapters` lists them")
+    })
+}
+
+/// The turn that the arguments describe.
+pub(crate) fn turn(args: &RunArgs, host: &Host, adapter: &Adapter, terminal: bool) -> Result<Turn> {
+    let config = host.config();
+    let approvals = match args {
+        args if args.approve => Approvals::AllowAll,
+        args if args.deny => Approvals::Deny,
+        args if args.ask || args.rules.is_some() => Approvals::Ask,
+        _ => config.approvals.unwrap_or(if terminal { Approvals::Ask } else { Approvals::Deny }),
+    };
+    let mut turn = Turn::new(prompt_text(args)?);
+    turn.system_prompt = args.system.as_deref().map(system_prompt).transpose()?;
+    turn.workspace.clone_from(&args.workspace);
+    turn.extra_dirs.clone_from(&args.add_dir);
+    turn.session = session(args, host, adapter)?;
+    turn.model = args.model.clone().or_else(|| config.model.clone());
+    turn.fallback_model.clone_from(&args.fallback_model);
+    turn.effort = args.effort.as_deref().map(str::parse).transpose()?.or(config.effort);
+    turn.max_turns = args.max_turns;
+    turn.max_cost_micros = args.max_cost.map(micros).transpose()?;
+    turn.approvals = approvals;
+    turn.tools = ToolRules {
+        allow: args.allow_tool.clone(),
+        deny: args.deny_tool.clone(),
+        only: args.only_tool.clone(),
+        without: args.without_tool.clone(),
+    };
+    turn.mcp_servers = args.mcp.as_deref().map(json_file).transpose()?;
+    turn.output_schema = args.output_schema.as_deref().map(json_file).transpose()?;
+    turn.stream_text = !args.no_stream;
+    turn.autopilot = args.autopilot;
+    turn.messages = args.messages;
+    for option in &args.options {
+        let (name, value) = split_option(option)?;
+        turn.options.insert(name.to_owned(), wharf::parse_option(&adapter.info().options, name, value));
+    }
+    Ok(turn)
+}
+
+pub(crate) fn split_option(option: &str) -> Result<(&str, &str)> {
+    option.split_once('=').ok_or_else(|| {
+        Error::invalid(format!("the option `{option}` has no value")).with_hint("write it as NAME=VALUE")
+    })
+}
+
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "checked before")]
+fn micros(dollars: f64) -> Result<u64> {
+    if (0.0..1e9).contains(&dollars) {
+        Ok((dollars * 1e6).round() as u64)
+    } else {
+        Err(Error::invalid(format!("{dollars} is not an amount of dollars")))
+    }
+}
+
+/// Whether the prompt comes on standard input.
+pub(crate) fn reads_prompt(args: &RunArgs) -> bool {
+    args.file.is_none() && args.prompt.as_deref().is_none_or(|prompt| prompt == "-")
+}
+
+fn prompt_text(args: &RunArgs) -> Result<String> {
+    if args.messages && reads_prompt(args) {
+        return Err(Error::invalid(
+            "with --messages, standard input is for messages: the prompt cannot come from it too",
+        )
+        .with_hint("give the prompt as an argument, or with --file"));
+    }
+    if let Some(file) = &args.file {
+        return text_file(file);
+    }
+    match args.prompt.as_deref() {
+        Some(prompt) if prompt != "-" => Ok(prompt.to_owned()),
+        None if std::io::stdin().is_terminal() => Ok(String::new()),
+        _ => {
+            let mut bytes = Vec::new();
+            std::io::stdin()
+                .read_to_end(&mut bytes)
+                .map_err(|error| Error::system("reading the prompt from standard input", error))?;
+            String::from_utf8(bytes).map_err(|_| Error::invalid("the prompt on standard input is not UTF-8"))
+        }
+    }
+}
+
+fn system_prompt(text: &str) -> Result<String> {
+    match text.strip_prefix('@') {
+        Some(file) => text_file(Path::new(file)),
+        None => Ok(text.to_owned()),
+    }
+}
+
+fn text_file(path: &Path) -> Result<String> {
+    std::fs::read_to_string(path).map_err(|error| not_read("the file", path, error))
+}
+
+fn json_file(path: &Path) -> Result<serde_json::Value> {
+    serde_json::from_str(&text_file(path)?)
+        .map_err(|error| Error::invalid(format!("the file {} is not JSON: {error}", path.display())))
+}
+
+fn session(args: &RunArgs, host: &Host, adapter: &Adapter) -> Result<SessionChoice> {
+    let known = |name: &str| -> Result<String> {
+        let sessions = host.known_sessions()?;
+        if name == "last" {
+            let workspace = std::fs::canonicalize(&args.workspace).unwrap_or_else(|_| args.workspace.clone());
+            let last =
+                sessions.map(|sessions| sessions.last(Some(&adapter.info().id), Some(&workspace))).transpose()?;
+            return last.flatten().map(|entry| entry.id).ok_or_else(|| {
+                Error::invalid(format!("wharf remembers no session of {} in this workspace", adapter.info().id))
+                    .with_hint("`wharf sessions` lists the sessions")
+            });
+        }
+        // The agent may know a session that wharf does not remember.
+        let known = sessions.map(|sessions| sessions.find(name)).transpose()?.flatten();
+        Ok(known.map_or_else(|| name.to_owned(), |entry| entry.id))
+    };
+    if let Some(name) = &args.resume {
+        return known(name).map(SessionChoice::Resume);
+    }
+    if let Some(name) = &args.fork {
+        return known(name).map(SessionChoice::Fork);
+    }
+    Ok(SessionChoice::Fresh(args.session_id.clone()))
+}
+
+/// How the run differs from the configuration.
+pub(crate) fn run_options(args: &RunArgs, host: &Host, terminal: bool) -> Result<RunOptions> {
+    let mut options = RunOptions::default();
+    options.labels = labels(&args.labels)?;
+    options.timeouts = Some(timeouts(args, host, terminal)?);
+    options.rules = args.rules.as_deref().map(rules_file).transpose()?.unwrap_or_default();
+    for variable in &args.variables {
+        let (name, value) = environment_variable(variable)?;
+        options.variables.insert(name, value);
+    }
+    options.home.clone_from(&args.home);
+    options.state_dir.clone_from(&args.state_dir);
+    options.unrecorded = args.no_record;
+    options.lines_only = args.json;
+    if args.limit_frame == Some(0) {
+        return Err(Error::invalid("--limit-frame must be at least 1"));
+    }
+    options.frame_limit = args.limit_frame;
+    options.keep_alive = args.keep_alive;
+    Ok(options)
+}
+
+fn timeouts(args: &RunArgs, host: &Host, terminal: bool) -> Result<Timeouts> {
+    let seconds = |value: Option<f64>| -> Result<Option<Duration>> {
+        value.map(|value| wharf::duration_from_seconds(value).map_err(Error::invalid)).transpose()
+    };
+    let mut timeouts = host.config().timeouts.timeouts();
+    timeouts.first_output = seconds(args.timeout_first_output)?.or(timeouts.first_output);
+    timeouts.idle = seconds(args.timeout_idle)?.or(timeouts.idle);
+    timeouts.total = seconds(args.timeout_total)?.or(timeouts.total);
+    // If nobody can be asked there is no use in waiting for an answer, unless a time was set for it.
+    let askable = terminal || (args.messages && args.json) || host.config().timeouts.ask.is_some();
+    timeouts.ask = seconds(args.timeout_ask)?.unwrap_or(if askable { timeouts.ask } else { Duration::ZERO });
+    timeouts.grace = seconds(args.grace)?.unwrap_or(timeouts.grace);
+    Ok(timeouts)
+}
+
+/// NAME=VALUE, or NAME for the value that wharf itself has.
+fn environment_variable(given: &str) -> Result<(String, String)> {
+    if let Some((name, value)) = given.split_once('=') {
+        return Ok((name.to_owned(), value.to_owned()));
+    }
+    match std::env::var(given) {
+        Ok(value) => Ok((given.to_owned(), value)),
+        Err(error) => Err(Error::invalid(format!("the variable {given} cannot be passed on: {error}"))
+            .with_hint(format!("set it, or give its value: --env {given}=VALUE"))),
+    }
+}
+
+fn rules_file(path: &Path) -> Result<AskRules> {
+    let text = text_file(path)?;
+    toml::from_str(&text).map_err(|error| {
+        let line = error.span().map_or(1, |span| text[..span.start.min(text.len())].matches('\n').count() + 1);
+        let message = error.message().trim().replace('\n', "; ");
+        Error::invalid(format!("the rules {}, line {line}: {message}", path.display()))
+            .with_hint("docs/configuration.md describes the rules")
+    })
+}
+
+/// A file that the user named cannot be read. A wrong name is invalid input, anything else a failure of the system.
+pub(crate) fn not_read(what: &str, path: &Path, error: std::io::Error) -> Error {
+    use std::io::ErrorKind::{InvalidData, InvalidInput, IsADirectory, NotADirectory, NotFound};
+    if matches!(error.kind(), NotFound | IsADirectory | NotADirectory | InvalidData | InvalidInput) {
+        Error::invalid(format!("{what} {} cannot be read: {error}", path.display()))
+    } else {
+        Error::system(format!("reading {what} {}", path.display()), error)
+    }
+}

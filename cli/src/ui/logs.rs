@@ -1,0 +1,46 @@
+//! Log lines of the library and of adapters, printed to stderr.
+
+use super::shell::{ODD, print_stderr, styled};
+use super::visible::visible;
+use std::fmt::Write as _;
+use tracing::field::{Field, Visit};
+use tracing::{Event, Level, Subscriber};
+use tracing_subscriber::Layer;
+use tracing_subscriber::layer::{Context, SubscriberExt as _};
+
+/// Prints warnings, and with `--verbose` everything that wharf and its adapters log.
+pub(crate) fn install(verbose: bool) {
+    let subscriber = tracing_subscriber::registry().with(Printer { verbose });
+    // Only a second call can fail, and there is none.
+    let _ = tracing::subscriber::set_global_default(subscriber);
+}
+
+struct Printer {
+    verbose: bool,
+}
+
+impl<S: Subscriber> Layer<S> for Printer {
+    fn on_event(&self, event: &Event<'_>, _: Context<'_, S>) {
+        let metadata = event.metadata();
+        let important = *metadata.level() <= Level::WARN;
+        if !metadata.target().starts_with("wharf") || !(important || self.verbose) {
+            return;
+        }
+        let mut message = Message(String::new());
+        event.record(&mut message);
+        let source = if metadata.target() == "wharf::adapter" { "adapter: " } else { "" };
+        let mark = if important { format!("{} ", styled(ODD, "warning:")) } else { String::new() };
+        print_stderr(&format!("{mark}{source}{}", visible(&message.0)));
+    }
+}
+
+/// The text of a log line.
+struct Message(String);
+
+impl Visit for Message {
+    fn record_debug(&mut self, field: &Field, value: &dyn std::fmt::Debug) {
+        if field.name() == "message" {
+            let _ = write!(self.0, "{value:?}");
+        }
+    }
+}

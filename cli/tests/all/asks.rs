@@ -1,0 +1,143 @@
+//! Asks and their answers: rules, timeouts, a person at a terminal. The agent is the real echo agent, which asks before it
+//! lists a folder.
+
+use crate::sandbox;
+use serde_json::Value;
+use wharf_test_support::{Finished, Sandbox, Terminal, processes_with};
+
+/// The tool that it asks for.
+const TOOL: &str = "list_folder";
+
+/// A turn of the echo agent, checked afterwards.
+#[track_caller]
+fn run(sandbox: &Sandbox, more: &[&str]) -> Finished {
+    let args = [&["run", "--json", "--adapter", "echo"], more, &["count these words"]].concat();
+    let run = sandbox.call(&args);
+    check(sandbox, &run);
+    run
+}
+
+/// No process is left, by the session's id on the agent's command line, and a replay gives the same events.
+#[track_caller]
+fn check(sandbox: &Sandbox, run: &Finished) {
+    let session = run.report()["session"]["id"].as_str().expect("the agent names its session");
+    assert_eq!(processes_with(session), Vec::<String>::new());
+    sandbox.expect_nothing_left();
+    sandbox.expect_replay(run.run_id());
+}
+
+/// Who answered, by which name, and what.
+fn answered(run: &Finished) -> Vec<[String; 3]> {
+    let text = |event: &Value, field: &str| event[field].as_str().unwrap_or("null").to_owned();
+    run.of_type("ask-answered").map(|event| ["by", "name", "choice"].map(|field| text(event, field))).collect()
+}
+
+fn status(run: &Finished, tool: &str) -> String {
+    let tools = run.report()["tools"].as_array().unwrap();
+    let tool = tools.iter().find(|call| call["name"] == tool).unwrap_or_else(|| panic!("{tool}: {tools:?}"));
+    tool["status"].as_str().unwrap().to_owned()
+}
+
+#[test]
+fn approve_and_deny_ask_nobody() {
+    for flag in ["--approve", "--deny"] {
+        let run = run(&sandbox(), &[flag]);
+        run.expect(0, "completed");
+        assert_eq!(run.of_type("ask").count(), 0, "{flag}");
+    }
+}
+
+#[test]
+fn rules_answer_by_their_name() {
+    for (answer, choice, status_after) in [("allow", "allow", "succeeded"), ("deny", "deny", "denied")] {
+        let sandbox = sandbox();
+        let rules = format!("default = \"ask\"\n[[rule]]\ntool = \"list*\"\nanswer = \"{answer}\"\n");
+        let rules = sandbox.write("rules.toml", rules);
+        let run = run(&sandbox, &["--rules", rules.to_str().unwrap()]);
+        run.expect(0, "completed");
+        assert_eq!(answered(&run), [["rule", "list*", choice]]);
+        assert_eq!(status(&run, TOOL), status_after);
+    }
+}
+
+#[test]
+fn the_default_of_the_rules_answers_by_the_name_default() {
+    let sandbox = sandbox();
+    let rules = sandbox.write("rules.toml", "default = \"allow\"\n");
+    let run = run(&sandbox, &["--rules", rules.to_str().unwrap()]);
+    run.expect(0, "completed");
+    assert_eq!(answered(&run), [["rule", "default", "allow"]]);
+}
+
+#[test]
+fn a_rule_for_another_tool_does_not_answer() {
+    let sandbox = sandbox();
+    let rules = sandbox.write("rules.toml", "[[rule]]\ntool = \"another\"\nanswer = \"allow\"\n");
+    let run = run(&sandbox, &["--rules", rules.to_str().unwrap(), "--timeout-ask", "0.3"]);
+    run.expect(5, "blocked");
+    assert_eq!(answered(&run), [["timeout", "null", "deny"]]);
+    assert_eq!(status(&run, TOOL), "denied");
+}
+
+#[test]
+fn rules_that_cannot_be_read_start_nothing() {
+    let sandbox = sandbox();
+    let rules = sandbox.write("rules.toml", "default = \"perhaps\"\n");
+    let run = sandbox.call(["run", "--adapter", "echo", "--rules", rules.to_str().unwrap(), "hi"]);
+    assert_eq!(run.code, Some(2));
+    assert!(run.stderr.contains("rules.toml"), "{run:?}");
+    assert!(sandbox.json(&["runs", "--json"]).as_array().unwrap().is_empty());
+}
+
+#[test]
+fn an_ask_that_nobody_can_answer_is_denied_by_the_timeout() {
+    let run = run(&sandbox(), &["--ask", "--timeout-ask", "0.3"]);
+    run.expect(5, "blocked");
+    assert_eq!(answered(&run), [["timeout", "null", "deny"]]);
+    assert_eq!(status(&run, TOOL), "denied");
+}
+
+/// A turn in which a person types these answers, one to each question.
+fn typed(sandbox: &Sandbox, answers: &[&str]) -> Finished {
+    let mut terminal = Terminal::start(sandbox.wharf(["run", "--adapter", "echo", "count these words"]));
+    for answer in answers {
+        terminal.wait_for("y = yes, n = no");
+        terminal.type_line(answer);
+    }
+    let on_terminal = terminal.finish();
+    let events = sandbox.text(&["show", "last", "--json"]);
+    let run = Finished::new(on_terminal.code, events, on_terminal.stderr);
+    check(sandbox, &run);
+    run
+}
+
+#[test]
+fn a_person_answers_yes() {
+    let run = typed(&sandbox(), &["y"]);
+    run.expect(0, "completed");
+    assert_eq!(answered(&run), [["caller", "terminal", "allow"]]);
+    assert_eq!(status(&run, TOOL), "succeeded");
+}
+
+#[test]
+fn a_person_answers_no() {
+    let run = typed(&sandbox(), &["n"]);
+    run.expect(0, "completed");
+    assert_eq!(answered(&run), [["caller", "terminal", "deny"]]);
+    assert_eq!(status(&run, TOOL), "denied");
+}
+
+#[test]
+fn a_person_mistypes_and_then_edits_the_input() {
+    let sandbox = sandbox();
+    std::fs::create_dir(sandbox.path("workspace/inner")).unwrap();
+    for name in ["a", "b", "c"] {
+        sandbox.write(format!("workspace/inner/{name}"), "");
+    }
+    let run = typed(&sandbox, &["what?", "e {\"path\": \"inner\"}"]);
+    run.expect(0, "completed");
+    assert!(run.stderr.contains("not one of the answers"), "{}", run.stderr);
+    assert_eq!(answered(&run), [["caller", "terminal", "allow"]]);
+    let outputs: Vec<_> = run.of_type("tool").filter_map(|event| event["output"].as_str()).collect();
+    assert!(outputs.contains(&"3 entries"), "{outputs:?}");
+}
