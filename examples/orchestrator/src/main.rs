@@ -1,13 +1,15 @@
 //! An orchestrator that embeds Wharf: three turns on two adapters, side by side, and one table at the end.
 //!
 //! `cargo run -p orchestrator -- claude copilot` uses real agents. Without arguments it takes what runs anywhere: the
-//! bundled `echo` adapter, whose agent is the `wharf` binary (`cargo build` makes it), and the tutorial's adapter from
+//! bundled `echo` adapter, whose agent is the `wharf` binary (`cargo build` builds it), and the tutorial's adapter from
 //! its file, granted its one program and its one variable: `SCRIBE_KEY=anything cargo run -p orchestrator`.
 
 #![expect(clippy::print_stdout, reason = "an example prints")]
 
 use std::path::{Path, PathBuf};
-use wharf::{Answer, Approvals, Config, Decision, Event, Host, Needs, Places, Report, Result, RunOptions, Turn};
+use wharf::ask::{Answer, Decision};
+use wharf::event::{EventKind, Report};
+use wharf::{Approvals, Config, Dirs, Host, Result, RunOptions, Turn};
 
 const PROMPTS: [&str; 3] = ["Say hello", "Count to three", "What is in this folder?"];
 
@@ -16,45 +18,47 @@ async fn main() -> std::process::ExitCode {
     match orchestrate().await {
         Ok(()) => std::process::ExitCode::SUCCESS,
         Err(error) => {
-            println!("{error}\n{}", error.to_do().unwrap_or_default());
+            println!("{error}\n{}", error.hint().unwrap_or_default());
             std::process::ExitCode::FAILURE
         }
     }
 }
 
 async fn orchestrate() -> Result<()> {
-    let places = Places::of_user();
-    let mut config = Config::load(&places.config, &std::env::current_dir().unwrap_or_default())?;
+    let dirs = Dirs::from_env();
+    let mut config = Config::load(&dirs.config, &std::env::current_dir().unwrap_or_default())?;
     if let Some(wharf) = beside("wharf") {
         config.programs.entry("echo".to_owned()).or_insert(wharf);
     }
     let tutorial = Path::new(env!("CARGO_MANIFEST_DIR")).join("../adapter-tutorial");
     config.programs.entry("scribe".to_owned()).or_insert_with(|| tutorial.join("scribe"));
-    let needs = Needs { variables: vec!["SCRIBE_KEY".to_owned()], ..Needs::default() };
-    config.grants.entry("scribe".to_owned()).or_insert(needs);
-    let host = Host::new(places, config)?;
+    let access = config.grants.entry("scribe".to_owned()).or_default();
+    access.variables.push("SCRIBE_KEY".to_owned());
+    let host = Host::new(dirs, config)?;
 
-    let wanted: Vec<String> = std::env::args().skip(1).take(2).collect();
-    let names = if wanted.len() == 2 { wanted } else { vec!["echo".to_owned(), tutorial_component()?] };
+    let given: Vec<String> = std::env::args().skip(1).take(2).collect();
+    let names = if given.len() == 2 { given } else { vec!["echo".to_owned(), tutorial_component()?] };
     let adapters = [host.adapter(&names[0]).await?, host.adapter(&names[1]).await?];
 
     let mut turns = Vec::new();
     for (number, prompt) in PROMPTS.into_iter().enumerate() {
         let (host, adapter) = (host.clone(), adapters[number % 2].clone());
-        // A run is `Send`: each turn is a task of its own.
+        // A run is `Send`: each turn is a separate task.
         turns.push(tokio::spawn(async move {
-            let turn = Turn { approvals: Approvals::Ask, ..Turn::new(prompt) };
-            let mut run = host.start(&adapter, turn, RunOptions::default()).await?;
+            let turn = Turn::new(prompt).with_approvals(Approvals::Ask);
+            let mut options = RunOptions::default();
+            options.labels.insert("task".to_owned(), (number + 1).to_string());
+            let mut run = host.start(&adapter, turn, options).await?;
             let mut report = None;
             while let Some(event) = run.next().await {
-                match event {
-                    // The policy of this orchestrator: look, but do not touch.
-                    Event::Ask(ask) => {
+                match event.kind {
+                    // The policy of this orchestrator: the agents may look, and change nothing.
+                    EventKind::Ask(ask) => {
                         let reads = ask.tool.as_deref().is_some_and(|tool| tool.starts_with("list"));
                         let decision = if reads { Decision::Allow } else { Decision::Deny };
-                        run.answer(Answer::new(ask.id, decision));
+                        drop(run.answer(Answer::new(ask.id, decision).by("orchestrator")));
                     }
-                    Event::Report(last) => report = Some(last),
+                    EventKind::Report(last) => report = Some(last),
                     _ => {}
                 }
             }
@@ -64,7 +68,7 @@ async fn orchestrate() -> Result<()> {
 
     println!("{:<10} {:<26} {:<11} {:>6} {:>7}  answer", "adapter", "prompt", "outcome", "tools", "tokens");
     for turn in turns {
-        let (adapter, prompt, report) = turn.await.map_err(|why| wharf::Error::invalid(why.to_string()))??;
+        let (adapter, prompt, report) = turn.await.map_err(|error| wharf::Error::system("running a turn", error))??;
         if let Some(report) = report {
             println!("{}", row(&adapter, prompt, &report));
         }
@@ -77,8 +81,7 @@ fn row(adapter: &str, prompt: &str, report: &Report) -> String {
     let tokens = usage.and_then(|usage| Some(usage.input? + usage.output?));
     let tokens = tokens.map_or_else(|| "?".to_owned(), |tokens| tokens.to_string());
     let answer = report.answer.as_deref().unwrap_or_default().lines().next().unwrap_or_default().to_owned();
-    let outcome = format!("{:?}", report.outcome).to_lowercase();
-    format!("{adapter:<10} {prompt:<26} {outcome:<11} {:>6} {tokens:>7}  {answer}", report.tools.len())
+    format!("{adapter:<10} {prompt:<26} {:<11} {:>6} {tokens:>7}  {answer}", report.outcome, report.tools.len())
 }
 
 /// The tutorial's adapter, built where the bundled ones are.
@@ -90,8 +93,8 @@ fn tutorial_component() -> Result<String> {
     }
     let command =
         "cargo build -p adapter-tutorial --target wasm32-wasip2 --profile adapter --target-dir target/adapters";
-    Err(wharf::Error::invalid("the tutorial's adapter is not built, or `wharf` is not")
-        .hint(format!("`cargo build` and `{command}`")))
+    Err(wharf::Error::invalid("the tutorial's adapter or `wharf` is not built")
+        .with_hint(format!("`cargo build` and `{command}`")))
 }
 
 /// A program beside this one, as cargo puts them.

@@ -119,7 +119,7 @@ impl<'a> Testbed<'a> {
 
     /// The first arguments of every `wharf run`.
     fn run_args(&self) -> Vec<String> {
-        let args = ["run", "--json", "--limit-total", LIMIT, "--adapter"].map(str::to_owned);
+        let args = ["run", "--json", "--timeout-total", LIMIT, "--adapter"].map(str::to_owned);
         args.into_iter().chain([self.agent.adapter()]).collect()
     }
 

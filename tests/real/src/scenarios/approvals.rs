@@ -65,7 +65,7 @@ fn by_rules(testbed: &Testbed<'_>, rules: &str, steps: Vec<Step>) -> Result<RunR
 }
 
 pub(super) fn allowed(testbed: &Testbed<'_>) -> ScenarioResult {
-    let rules = "otherwise = \"deny\"\n[[rule]]\ntool = \"*\"\ncontains = \"approved.txt\"\nanswer = \"allow\"\n";
+    let rules = "default = \"deny\"\n[[rule]]\ntool = \"*\"\ncontains = \"approved.txt\"\nanswer = \"allow\"\n";
     let result = by_rules(testbed, rules, shell_then(testbed, COMMAND))?;
     result.expect_answer("Done.")?;
     result.check(answered(&result) == [("rule", true)], "no rule allowed it")?;
@@ -74,7 +74,7 @@ pub(super) fn allowed(testbed: &Testbed<'_>) -> ScenarioResult {
 }
 
 pub(super) fn denied(testbed: &Testbed<'_>) -> ScenarioResult {
-    let result = by_rules(testbed, "otherwise = \"deny\"\n", shell_then(testbed, COMMAND))?;
+    let result = by_rules(testbed, "default = \"deny\"\n", shell_then(testbed, COMMAND))?;
     check_outcome_after_denial(testbed, &result)?;
     result.check(answered(&result) == [("rule", false)], "no rule denied it")?;
     let statuses: Vec<&str> = result.tools().into_iter().map(|(_, status)| status).collect();
@@ -84,7 +84,7 @@ pub(super) fn denied(testbed: &Testbed<'_>) -> ScenarioResult {
 }
 
 pub(super) fn timed_out(testbed: &Testbed<'_>) -> ScenarioResult {
-    let result = run(testbed, &["--ask", "--limit-ask", "2"], shell_then(testbed, COMMAND))?;
+    let result = run(testbed, &["--ask", "--timeout-ask", "2"], shell_then(testbed, COMMAND))?;
     // However the agent handles the denial, the turn needed a user.
     result.expect_outcome("blocked", 5)?;
     result.check(answered(&result) == [("timeout", false)], "the ask did not time out")?;
@@ -104,7 +104,7 @@ pub(super) fn edited(testbed: &Testbed<'_>) -> ScenarioResult {
     let wharf = testbed.wharf(&model.url(), Login::Key);
     let typed = "e {\"command\":\"touch edited.txt\",\"description\":\"edited\"}\n";
     let line = format!(
-        "{} run --ask --limit-total 60 --adapter {} 'Touch it.'",
+        "{} run --ask --timeout-total 60 --adapter {} 'Touch it.'",
         testbed.agent.wharf.display(),
         testbed.agent.adapter()
     );
