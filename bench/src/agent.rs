@@ -1,42 +1,42 @@
-//! An agent of no thoughts of its own: it writes what stands in the file `output` beside its executable, as fast as
-//! the pipe takes it, and exits. Where there is no such file it exits at once.
+//! An agent without a model: it writes the file `output` in the folder of its executable as fast as the pipe accepts it,
+//! and exits. Without that file it exits at once.
 //!
-//! It takes no arguments, because an adapter makes those up; it looks beside itself, because a host passes on no
-//! environment. More files beside it make it do more: `version` is what it answers to `--version`; with `pace`, a number
-//! of microseconds, it writes a line at a time with that pause before each, and `@now` in a line becomes the monotonic
-//! clock's nanoseconds; with `gate`, a FIFO, it waits after its output until somebody opens that for writing.
+//! It ignores its arguments, because the adapter chooses them, and its environment, because the host filters it. More
+//! files in that folder control it: `version` is the output for `--version`. With `pace`, a number of microseconds, it
+//! writes line by line with that pause before each, and replaces `@now` by the nanoseconds of the monotonic clock. With
+//! `gate`, a FIFO, it waits after its output until that is opened for writing.
 
 use std::fs::{self, File};
 use std::io;
 use std::path::PathBuf;
 
 fn main() -> io::Result<()> {
-    let beside = |name: &str| -> io::Result<PathBuf> { Ok(std::env::current_exe()?.with_file_name(name)) };
-    if std::env::args().any(|argument| argument == "--version") {
-        return copy(beside("version")?);
+    let sibling = |name: &str| -> io::Result<PathBuf> { Ok(std::env::current_exe()?.with_file_name(name)) };
+    if std::env::args().any(|arg| arg == "--version") {
+        return copy(sibling("version")?);
     }
-    match fs::read_to_string(beside("pace")?) {
-        Ok(pace) => say_slowly(&fs::read_to_string(beside("output")?)?, pace.trim())?,
-        Err(_) => copy(beside("output")?)?,
+    match fs::read_to_string(sibling("pace")?) {
+        Ok(pace) => write_slowly(&fs::read_to_string(sibling("output")?)?, pace.trim())?,
+        Err(_) => copy(sibling("output")?)?,
     }
-    let gate = beside("gate")?;
+    let gate = sibling("gate")?;
     if gate.exists() {
         File::open(gate)?;
     }
     Ok(())
 }
 
-/// From a file to standard output.
+/// Copies a file to stdout, if it exists.
 fn copy(path: PathBuf) -> io::Result<()> {
     match File::open(path) {
         Ok(file) => send(file),
-        Err(why) if why.kind() == io::ErrorKind::NotFound => Ok(()),
-        Err(why) => Err(why),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        Err(error) => Err(error),
     }
 }
 
-/// The kernel moves the file's pages into the pipe by itself, as many as it takes: the agent's own time shall not blur
-/// what is measured. The standard library would copy them, 8 KiB at a time.
+/// The kernel moves the file's pages into the pipe, so that the agent adds little time to what is measured. The standard
+/// library would copy 8 KiB at a time.
 #[cfg(target_os = "linux")]
 fn send(mut file: File) -> io::Result<()> {
     use rustix::io::Errno;
@@ -45,9 +45,9 @@ fn send(mut file: File) -> io::Result<()> {
         match splice(&file, None, io::stdout(), None, 1 << 20, SpliceFlags::empty()) {
             Ok(0) => return Ok(()),
             Ok(_) | Err(Errno::INTR) => {}
-            // No pipe: a file, a terminal.
+            // stdout is not a pipe but a file or a terminal.
             Err(Errno::INVAL) => return io::copy(&mut file, &mut io::stdout()).map(drop),
-            Err(why) => return Err(why.into()),
+            Err(error) => return Err(error.into()),
         }
     }
 }
@@ -58,9 +58,9 @@ fn send(mut file: File) -> io::Result<()> {
 }
 
 #[cfg(unix)]
-fn say_slowly(output: &str, pace: &str) -> io::Result<()> {
+fn write_slowly(output: &str, pace: &str) -> io::Result<()> {
     use std::io::Write as _;
-    let pace = pace.parse().map_err(|why| io::Error::new(io::ErrorKind::InvalidData, format!("pace: {why}")))?;
+    let pace = pace.parse().map_err(|error| io::Error::new(io::ErrorKind::InvalidData, format!("pace: {error}")))?;
     let pause = std::time::Duration::from_micros(pace);
     let mut stdout = io::stdout().lock();
     for line in output.split_inclusive('\n') {
@@ -74,6 +74,6 @@ fn say_slowly(output: &str, pace: &str) -> io::Result<()> {
 }
 
 #[cfg(not(unix))]
-fn say_slowly(_output: &str, _pace: &str) -> io::Result<()> {
-    Err(io::Error::new(io::ErrorKind::Unsupported, "the pace is for the benchmark, which runs on Linux"))
+fn write_slowly(_output: &str, _pace: &str) -> io::Result<()> {
+    Err(io::Error::new(io::ErrorKind::Unsupported, "`pace` is for the benchmark, which runs on Linux only"))
 }

@@ -1,81 +1,82 @@
-//! The benchmark itself: one section after the other, then the figures, the document and the verdict.
+//! The benchmark itself: one section after the other, then the figures, the document and the verdicts.
 
+use crate::args::{BenchArgs, Section, Task};
 use crate::bars::{self, Verdict};
 use crate::figures::Figures;
 use crate::machine::Machine;
-use crate::order::{Order, Section, Task};
 use crate::pipeline::Interpreters;
 use crate::stage::Stage;
-use crate::{Result, failed, say};
+use crate::{Result, error, progress};
 use crate::{growth, latency, memory, operators, parse, pipeline, profile, report, start};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Where the document of a whole benchmark stands, in the repository.
+/// The document of a complete benchmark, in the repository.
 const DOCUMENT: &str = "docs/performance.md";
 
 /// Where the operators are recorded, in the repository.
 const OPERATORS: &str = "bench/operators.json";
 
-/// Do what was ordered, in the repository's root. Gives whether what was to be checked is in order.
-pub(crate) fn run(order: &Order) -> Result<bool> {
+/// Runs in the root of the repository. Returns false if `--check` was given and a bar is missed.
+pub(crate) fn run(args: &BenchArgs) -> Result<bool> {
+    let task = args.task()?;
     if !Path::new(OPERATORS).is_file() {
-        return Err(failed("the benchmark runs in the root of the repository; `cargo xtask bench` goes there"));
+        return Err(error("the benchmark runs in the root of the repository; use `cargo xtask bench`"));
     }
-    fs::create_dir_all(&order.folder)?;
-    // Figures of a part do not take the place of a whole benchmark's.
-    let partial = order.task == Task::Measure && !order.is_whole();
-    let kept = order.folder.join(if partial { "figures-part.json" } else { "figures.json" });
-    let figures = match order.task {
+    fs::create_dir_all(&args.folder)?;
+    // Figures of a part do not replace those of a complete benchmark.
+    let partial = task == Task::Measure && !args.is_complete();
+    let file = args.folder.join(if partial { "figures-part.json" } else { "figures.json" });
+    let figures = match task {
         Task::Record => return record(),
         Task::Profile => {
-            let stage = Stage::new(&order.folder)?;
-            profile::run(&stage, order.quick)?;
+            let stage = Stage::new(&args.folder)?;
+            profile::run(&stage, args.quick)?;
             stage.clean()?;
             return Ok(true);
         }
         Task::Report => {
-            let unread = |why| failed(format!("reading {}: {why}; measure first", kept.display()));
-            serde_json::from_slice(&fs::read(&kept).map_err(unread)?)?
+            let unread = |cause| error(format!("reading {}: {cause}; measure first", file.display()));
+            serde_json::from_slice(&fs::read(&file).map_err(unread)?)?
         }
         Task::Measure => {
-            let stage = Stage::new(&order.folder)?;
-            let figures = measure(&stage, order)?;
+            let stage = Stage::new(&args.folder)?;
+            let figures = measure(&stage, args)?;
             stage.clean()?;
-            fs::write(&kept, serde_json::to_string_pretty(&figures)?)?;
+            fs::write(&file, serde_json::to_string_pretty(&figures)?)?;
             figures
         }
     };
-    Ok(tell(&figures, order)? || !order.check)
+    Ok(publish(&figures, &args.folder)? || !args.check)
 }
 
 fn record() -> Result<bool> {
     let counted = operators::count()?;
     fs::write(OPERATORS, format!("{}\n", serde_json::to_string_pretty(&counted)?))?;
-    say(format!("operators a line are recorded in {OPERATORS}: {counted:?}"));
+    progress(format!("the operators per line are recorded in {OPERATORS}: {counted:?}"));
     Ok(true)
 }
 
-fn measure(stage: &Stage, order: &Order) -> Result<Figures> {
+fn measure(stage: &Stage, args: &BenchArgs) -> Result<Figures> {
     let found = Interpreters::find();
     let mut figures = Figures {
-        machine: Machine::here(&stage.wharf, Path::new(".")),
-        whole: order.is_whole(),
-        quick: order.quick,
+        machine: Machine::current(&stage.wharf, Path::new(".")),
+        complete: args.is_complete(),
+        quick: args.quick,
         debug: cfg!(debug_assertions),
-        rounds: order.rounds,
+        rounds: args.rounds,
         ..Figures::default()
     };
-    for (what, name, there) in [
+    for (what, name, exists) in [
         ("the loop and the sidecar in Node", "node", found.node.is_some()),
         ("the loop in Python", "python3", found.python.is_some()),
     ] {
-        if !there {
-            figures.skipped.push(format!("{what}: there is no `{name}` in PATH"));
+        if !exists {
+            figures.skipped.push(format!("{what}: `{name}` is not in PATH"));
         }
     }
-    figures.skipped.iter().for_each(|line| say(format!("skipped: {line}")));
-    for section in &order.sections {
+    figures.skipped.iter().for_each(|line| progress(format!("skipped: {line}")));
+    for section in args.sections() {
         match section {
             Section::Operators => {
                 figures.operators = operators::count()?;
@@ -83,38 +84,37 @@ fn measure(stage: &Stage, order: &Order) -> Result<Figures> {
             }
             Section::Parse => {
                 let transcripts = Path::new("tests/transcripts");
-                figures.parse = parse::run(stage.folder(), transcripts, order.parse_size(), order.rounds)?;
+                figures.parse = parse::run(stage.folder(), transcripts, args.parse_size(), args.rounds)?;
             }
-            Section::Start => figures.start = Some(start::run(stage, order.rounds)?),
+            Section::Start => figures.start = Some(start::run(stage, args.rounds)?),
             Section::Latency => {
-                figures.latency = latency::run(stage, &found, order.timed_lines(), order.rounds)?;
+                figures.latency = latency::run(stage, &found, args.timed_lines(), args.rounds)?;
             }
             Section::Memory => {
-                figures.memory = memory::run(stage, order.live_runs())?;
-                let most = order.live_runs().iter().max().copied().unwrap_or_default();
+                figures.memory = memory::run(stage, args.live_runs())?;
+                let most = args.live_runs().iter().max().copied().unwrap_or_default();
                 figures.instances = memory::run_instances(stage, most)?;
             }
-            Section::Growth => figures.growth = growth::run(stage, order.growth_sizes(), order.rounds)?,
+            Section::Growth => figures.growth = growth::run(stage, args.growth_sizes(), args.rounds)?,
             Section::Pipeline => {
-                figures.pipeline = pipeline::run(stage, &found, order.pipeline_size(), order.rounds)?;
+                figures.pipeline = pipeline::run(stage, &found, args.pipeline_size(), args.rounds)?;
             }
         }
     }
     Ok(figures)
 }
 
-/// Write the document, say how each bar stands, give whether all that were measured are met. Figures of a part, or of
-/// small sizes, do not go into the repository.
-fn tell(figures: &Figures, order: &Order) -> Result<bool> {
-    let path =
-        if figures.whole && !figures.debug { PathBuf::from(DOCUMENT) } else { order.folder.join("performance.md") };
+/// Writes the document and prints the verdicts. Returns whether all bars that were measured are met. Figures of a part,
+/// of small sizes or of a debug build do not go into the repository.
+fn publish(figures: &Figures, folder: &Path) -> Result<bool> {
+    let path = if figures.complete && !figures.debug { PathBuf::from(DOCUMENT) } else { folder.join("performance.md") };
     fs::write(&path, report::document(figures))?;
     let verdicts = bars::judge(figures);
     for Verdict { what, bar, figure, met } in &verdicts {
         if let (Some(figure), Some(met)) = (figure, met) {
-            say(format!("{} {what}: {figure} ({bar})", if *met { "met   " } else { "MISSED" }));
+            progress(format!("{} {what}: {figure} ({bar})", if *met { "met   " } else { "MISSED" }));
         }
     }
-    say(format!("the document is {}", path.display()));
+    progress(format!("the document is {}", path.display()));
     Ok(verdicts.iter().all(|verdict| verdict.met != Some(false)))
 }

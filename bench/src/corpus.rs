@@ -1,69 +1,65 @@
-//! Streams as agents write them, made up from a seed: the same bytes on every machine.
+//! The output of agents, generated from a seed: the same bytes on every machine.
 //!
 //! The shapes, the fields around the text and the sizes are those of real runs of Copilot 1.0.102 and Claude Code
-//! 2.1.325. `Mixed` is a working agent: steps of noise, deltas, a message, and a tool with 2 to 50 KB of output, which
-//! both CLIs tell twice. `Deltas` is a model that writes and writes.
+//! 2.1.325. `Mixed` is an agent at work: steps with noise, deltas, a message, and a tool with 2 to 50 KB of output, which
+//! both CLIs write twice. `Deltas` is a model that only writes text.
 
+use clap::ValueEnum;
 use std::fmt::Write as _;
 use std::io;
 
-/// Whose stream it is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Runtime {
+/// The agent that writes a corpus.
+#[derive(Debug, Clone, Copy, ValueEnum, PartialEq, Eq)]
+pub(crate) enum AgentKind {
     /// GitHub Copilot CLI, JSON lines.
     Copilot,
     /// Claude Code, stream-json.
     Claude,
 }
 
-impl Runtime {
-    /// Both, in the order of the tables.
-    pub(crate) const ALL: [Runtime; 2] = [Runtime::Copilot, Runtime::Claude];
+impl AgentKind {
+    /// In the order of the tables.
+    pub(crate) const ALL: [AgentKind; 2] = [AgentKind::Copilot, AgentKind::Claude];
 
     /// The adapter's id.
     pub(crate) fn id(self) -> &'static str {
         match self {
-            Runtime::Copilot => "copilot",
-            Runtime::Claude => "claude",
+            AgentKind::Copilot => "copilot",
+            AgentKind::Claude => "claude",
         }
     }
 
-    /// By the adapter's id.
-    pub(crate) fn parse(id: &str) -> Option<Runtime> {
-        Runtime::ALL.into_iter().find(|runtime| runtime.id() == id)
-    }
-
-    /// The version of the CLI whose stream it is.
-    pub(crate) fn release(self) -> &'static str {
-        match self {
-            Runtime::Copilot => "1.0.102",
-            Runtime::Claude => "2.1.325",
-        }
-    }
-
-    /// What the agent says to `--version`.
+    /// The version of the CLI that writes this format.
     pub(crate) fn version(self) -> &'static str {
         match self {
-            Runtime::Copilot => "GitHub Copilot CLI 1.0.102.\n",
-            Runtime::Claude => "2.1.325 (Claude Code)\n",
+            AgentKind::Copilot => "1.0.102",
+            AgentKind::Claude => "2.1.325",
+        }
+    }
+
+    /// The agent's output for `--version`.
+    pub(crate) fn version_output(self) -> &'static str {
+        match self {
+            AgentKind::Copilot => "GitHub Copilot CLI 1.0.102.\n",
+            AgentKind::Claude => "2.1.325 (Claude Code)\n",
         }
     }
 }
 
-/// What is in it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// What a corpus contains.
+#[derive(Debug, Clone, Copy, ValueEnum, PartialEq, Eq)]
 pub(crate) enum Mix {
     /// Noise, deltas, messages, tools.
     Mixed,
-    /// Almost nothing but small deltas.
+    /// Almost only small deltas.
     Deltas,
 }
 
 impl Mix {
-    /// Both, in the order of the tables.
+    /// In the order of the tables.
     pub(crate) const ALL: [Mix; 2] = [Mix::Mixed, Mix::Deltas];
 
-    /// As the tables name it.
+    /// The name in the tables.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Mix::Mixed => "mixed",
@@ -72,29 +68,29 @@ impl Mix {
     }
 }
 
-/// A whole turn of about `size` bytes, which ends well.
-pub(crate) fn turn(runtime: Runtime, mix: Mix, size: usize) -> String {
+/// A whole turn of about `size` bytes that completes.
+pub(crate) fn turn(kind: AgentKind, mix: Mix, size: usize) -> String {
     let mut out = Vec::with_capacity(size + (64 << 10));
-    write(runtime, mix, size, &mut out).expect("memory takes what is written");
-    String::from_utf8(out).expect("it was written as text")
+    write(kind, mix, size, &mut out).expect("writing to memory does not fail");
+    String::from_utf8(out).expect("it was written as UTF-8")
 }
 
-/// The same, without holding it: ids never come twice, however long it is.
-pub(crate) fn write(runtime: Runtime, mix: Mix, size: usize, out: &mut impl io::Write) -> io::Result<()> {
+/// Writes the same turn without holding it in memory. No id occurs twice, however long the turn is.
+pub(crate) fn write(kind: AgentKind, mix: Mix, size: usize, out: &mut impl io::Write) -> io::Result<()> {
     let mut writer = Writer { out: String::new(), dice: Dice(0x5eed), step: 0 };
     let mut written = 0;
-    writer.begin(runtime);
+    writer.begin(kind);
     while written + writer.out.len() < size {
-        writer.step(runtime, mix);
+        writer.step(kind, mix);
         out.write_all(writer.out.as_bytes())?;
         written += writer.out.len();
         writer.out.clear();
     }
-    writer.end(runtime);
+    writer.end(kind);
     out.write_all(writer.out.as_bytes())
 }
 
-/// Pieces of at least one line and, where lines are shorter than that, of at most `size` bytes.
+/// Pieces of whole lines, each of at most `size` bytes unless a single line is longer.
 pub(crate) fn batches(text: &str, size: usize) -> Vec<&str> {
     let mut batches = Vec::new();
     let mut rest = text;
@@ -122,7 +118,7 @@ impl Dice {
     }
 
     fn below(&mut self, limit: usize) -> usize {
-        usize::try_from(self.next() % limit as u64).expect("it is below a usize")
+        usize::try_from(self.next() % limit as u64).expect("the limit is a usize")
     }
 
     fn between(&mut self, low: usize, high: usize) -> usize {
@@ -142,7 +138,7 @@ impl Dice {
     }
 }
 
-/// Words of a model's prose, as they stand inside of a JSON string.
+/// Words of a model's prose, escaped for a JSON string.
 const WORDS: [&str; 24] = [
     "the",
     "file",
@@ -170,7 +166,7 @@ const WORDS: [&str; 24] = [
     "✓",
 ];
 
-/// Lines of a tool's output, as they stand inside of a JSON string.
+/// Lines of a tool's output, escaped for a JSON string.
 const LINES: [&str; 6] = [
     "    pub fn next(&mut self) -> Option<Event> {\\n",
     "\\tif (value === undefined) return { \\\"kind\\\": \\\"none\\\" };\\n",
@@ -204,9 +200,9 @@ impl Writer {
         text
     }
 
-    fn begin(&mut self, runtime: Runtime) {
-        match runtime {
-            Runtime::Copilot => {
+    fn begin(&mut self, kind: AgentKind) {
+        match kind {
+            AgentKind::Copilot => {
                 self.copilot("session.mcp_servers_loaded", r#"{"servers":[]}"#, true);
                 self.copilot("session.tools_updated", r#"{"model":"mock-model"}"#, true);
                 self.copilot(
@@ -215,7 +211,7 @@ impl Writer {
                     false,
                 );
             }
-            Runtime::Claude => {
+            AgentKind::Claude => {
                 let (session, uuid) = (SESSION, self.dice.uuid());
                 let _ = writeln!(
                     self.out,
@@ -225,18 +221,18 @@ impl Writer {
         }
     }
 
-    fn step(&mut self, runtime: Runtime, mix: Mix) {
+    fn step(&mut self, kind: AgentKind, mix: Mix) {
         self.step += 1;
         let deltas = if mix == Mix::Mixed { 40 } else { 1000 };
-        match runtime {
-            Runtime::Copilot => self.copilot_step(mix, deltas),
-            Runtime::Claude => self.claude_step(mix, deltas),
+        match kind {
+            AgentKind::Copilot => self.copilot_step(mix, deltas),
+            AgentKind::Claude => self.claude_step(mix, deltas),
         }
     }
 
-    fn end(&mut self, runtime: Runtime) {
-        match runtime {
-            Runtime::Copilot => {
+    fn end(&mut self, kind: AgentKind) {
+        match kind {
+            AgentKind::Copilot => {
                 self.copilot("assistant.turn_end", r#"{"turnId":"0"}"#, false);
                 self.copilot("assistant.idle", "{}", true);
                 let _ = writeln!(
@@ -244,7 +240,7 @@ impl Writer {
                     r#"{{"type":"result","timestamp":"2026-11-15T23:30:40.334Z","sessionId":"{SESSION}","exitCode":0,"usage":{{"premiumRequests":1,"totalApiDurationMs":6700,"sessionDurationMs":10250,"codeChanges":{{"linesAdded":0,"linesRemoved":0,"filesModified":[]}}}}}}"#
                 );
             }
-            Runtime::Claude => {
+            AgentKind::Claude => {
                 let uuid = self.dice.uuid();
                 let _ = writeln!(
                     self.out,
@@ -255,7 +251,7 @@ impl Writer {
         }
     }
 
-    /// One line of Copilot, in the envelope that all of them have.
+    /// One line of Copilot, in the envelope that all its lines have.
     fn copilot(&mut self, kind: &str, data: &str, ephemeral: bool) {
         let (id, parent) = (self.dice.uuid(), self.dice.uuid());
         let ephemeral = if ephemeral { r#""ephemeral":true,"# } else { "" };
@@ -298,7 +294,7 @@ impl Writer {
             self.copilot("tool.execution_start", &format!(r#"{{"toolCallId":"{call}","toolName":"bash","arguments":{{"command":"cargo test","description":"Run the tests"}},"turnId":"{turn}","model":"mock-model","toolTitle":"Running command"}}"#), false);
             let size = self.dice.between(2 << 10, 50 << 10);
             let output = self.output(size);
-            let (head, tail) = output.split_at(whole(&output, output.len() / 2));
+            let (head, tail) = output.split_at(split_position(&output, output.len() / 2));
             for piece in [head, tail] {
                 self.copilot(
                     "tool.shell_output",
@@ -312,7 +308,7 @@ impl Writer {
         self.copilot("assistant.turn_end", &format!(r#"{{"turnId":"{turn}"}}"#), false);
     }
 
-    /// The end that all of Claude's lines have.
+    /// One line of Claude, with the end that all its lines have.
     fn claude(&mut self, line: &str) {
         let uuid = self.dice.uuid();
         let _ = writeln!(self.out, r#"{{{line},"session_id":"{SESSION}","uuid":"{uuid}"}}"#);
@@ -348,8 +344,8 @@ impl Writer {
 
 const SESSION: &str = "14463e5c-18bf-47ff-a732-f90596ff8f2a";
 
-/// The next place from `at` on where the inside of a JSON string may be cut.
-fn whole(text: &str, at: usize) -> usize {
+/// The last position before `at` at which an escaped string can be split.
+fn split_position(text: &str, at: usize) -> usize {
     text[..at].rfind("\\n").map_or(0, |newline| newline + 2)
 }
 
@@ -371,14 +367,14 @@ mod tests {
 
     #[test]
     fn every_line_is_json_and_the_bytes_are_always_the_same() {
-        for runtime in Runtime::ALL {
+        for kind in AgentKind::ALL {
             for mix in Mix::ALL {
-                let turn = turn(runtime, mix, 400 << 10);
-                assert!(turn.len() >= 400 << 10, "{runtime:?} {mix:?}");
+                let turn = turn(kind, mix, 400 << 10);
+                assert!(turn.len() >= 400 << 10, "{kind:?} {mix:?}");
                 for line in turn.lines() {
                     serde_json::from_str::<serde_json::Value>(line).expect(line);
                 }
-                assert_eq!(turn, super::turn(runtime, mix, 400 << 10));
+                assert_eq!(turn, super::turn(kind, mix, 400 << 10));
             }
         }
     }

@@ -1,4 +1,4 @@
-//! All that was measured in one go, as `figures.json` keeps it: the document can be written again from it.
+//! All figures of one benchmark, as they are stored in `figures.json`. The document can be written again from them.
 
 use crate::growth::Growth;
 use crate::latency::Latency;
@@ -9,38 +9,30 @@ use crate::start::Start;
 use crate::{parse, pipeline};
 use serde::{Deserialize, Serialize};
 
-/// Figures. What was not measured is absent or empty.
+/// What was not measured is absent or empty.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Figures {
-    /// Where, when, with what.
     pub(crate) machine: Machine,
-    /// Everything, at its real size: only such figures go into the repository.
-    pub(crate) whole: bool,
-    /// With small sizes.
+    /// Everything was measured, at full size. Only such figures go into the repository.
+    pub(crate) complete: bool,
+    /// Measured with small sizes.
     pub(crate) quick: bool,
-    /// Unoptimised: the figures say nothing.
+    /// Measured without optimization: the figures mean nothing.
     pub(crate) debug: bool,
-    /// How many rounds.
     pub(crate) rounds: usize,
-    /// The whole way.
     pub(crate) pipeline: Vec<pipeline::Table>,
-    /// Parsing alone.
     pub(crate) parse: Vec<parse::Table>,
-    /// The start of a turn.
     pub(crate) start: Option<Start>,
-    /// A line's way.
     pub(crate) latency: Vec<Latency>,
-    /// Live runs.
     pub(crate) memory: Vec<Memory>,
-    /// Instances alone.
     #[serde(default)]
     pub(crate) instances: Vec<Instances>,
-    /// Longer turns, an empty one first.
+    /// The empty turn first.
     pub(crate) growth: Vec<Growth>,
-    /// Operators a line.
+    /// Operators per line, now.
     pub(crate) operators: Operators,
-    /// Operators a line, as the repository had them.
+    /// Operators per line, as recorded in the repository.
     pub(crate) recorded: Operators,
-    /// What could not be measured here, in words.
+    /// What could not be measured, and why.
     pub(crate) skipped: Vec<String>,
 }

@@ -1,56 +1,55 @@
-//! One turn that gets longer and longer: its time should grow with it, its memory should not.
+//! Turns of growing length: their time should grow with the length, their memory should not.
 //!
-//! Every byte is another one, with ids that never come twice: what grows with messages or tools shows. With the
-//! recording, as it comes.
+//! No id occurs twice, so that memory that grows with messages or tools is visible. Recorded, which is the default.
 
-use crate::corpus::{Mix, Runtime};
+use crate::corpus::{AgentKind, Mix};
 use crate::measure::{Cost, measure};
-use crate::sample::{median, number};
 use crate::stage::Stage;
 use crate::start::empty_turn;
-use crate::{Result, say};
+use crate::statistics::{median, number};
+use crate::{Result, progress};
 use serde::{Deserialize, Serialize};
 
 /// A turn of one size.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Growth {
-    /// What the agent wrote; nothing to speak of in an empty turn.
+    /// Bytes that the agent wrote; zero for the empty turn.
     pub(crate) bytes: f64,
-    /// Medians, of wharf and the agent.
+    /// Medians, for wharf and the agent together.
     pub(crate) cost: Cost,
 }
 
 impl Growth {
-    /// Nanoseconds of processor time a byte, beyond those of an empty turn.
-    pub(crate) fn time_a_byte(&self, empty: &Growth) -> f64 {
+    /// Nanoseconds of CPU time per byte, without those of an empty turn.
+    pub(crate) fn time_per_byte(&self, empty: &Growth) -> f64 {
         (self.cost.cpu - empty.cost.cpu) * 1e9 / self.bytes
     }
 }
 
-/// An empty turn, and one of each size.
+/// Measures an empty turn, and one of each size.
 pub(crate) fn run(stage: &Stage, sizes: &[usize], rounds: usize) -> Result<Vec<Growth>> {
     let mut empty = Vec::new();
     for _ in 0..rounds {
         empty.push(empty_turn(stage)?);
     }
-    let mut told = vec![Growth { bytes: 0.0, cost: middle(&empty) }];
+    let mut figures = vec![Growth { bytes: 0.0, cost: medians(&empty) }];
     for size in sizes {
-        say(format!("growth: {} MB", size / 1_000_000));
-        let agent = stage.agent_of(Runtime::Copilot, Mix::Mixed, *size)?;
+        progress(format!("growth: {} MB", size / 1_000_000));
+        let agent = stage.agent_with_turn(AgentKind::Copilot, Mix::Mixed, *size)?;
         let mut costs = Vec::new();
-        // A gigabyte is long enough to be steady by itself, but for the first time: what it is written to is memory that a
-        // virtual machine may never have had before, and waits for.
+        // Three rounds are enough for a gigabyte. One is not: in the first, a virtual machine may have to wait for memory
+        // that it has not used before.
         for _ in 0..(if *size >= 1_000_000_000 { rounds.min(3) } else { rounds }) {
             costs.push(measure(&stage.wharf_run(&agent, true))?);
-            stage.forget_runs()?;
+            stage.delete_runs()?;
         }
-        told.push(Growth { bytes: number(agent.size()?), cost: middle(&costs) });
+        figures.push(Growth { bytes: number(agent.size()?), cost: medians(&costs) });
         agent.remove()?;
     }
-    Ok(told)
+    Ok(figures)
 }
 
-fn middle(costs: &[Cost]) -> Cost {
+fn medians(costs: &[Cost]) -> Cost {
     let column = |of: fn(&Cost) -> f64| median(&costs.iter().map(of).collect::<Vec<_>>());
     Cost { cpu: column(|cost| cost.cpu), wall: column(|cost| cost.wall), peak: column(|cost| cost.peak) }
 }

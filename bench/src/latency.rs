@@ -1,14 +1,14 @@
-//! How long a line is on its way, of an agent that writes one every millisecond.
+//! The latency of a line of an agent that writes one every millisecond.
 //!
-//! Each line carries the time at which it was written; whoever reads the events takes the time at which its read
-//! returned with the line's end. Both are of the monotonic clock, which all processes share. Against a bare pipe, where
-//! the agent's line itself is read.
+//! Each line contains the time at which it was written; the reader of the events takes the time at which its read returned
+//! with the end of the line. Both are from the monotonic clock, which all processes share. Compared with a bare pipe, from
+//! which the agent's own line is read.
 
-use crate::corpus::{self, Mix, Runtime};
+use crate::corpus::{self, AgentKind, Mix};
 use crate::pipeline::{Interpreters, relay};
-use crate::sample::{number, percentile};
 use crate::stage::{Agent, Stage};
-use crate::{Result, failed, say};
+use crate::statistics::{number, percentile};
+use crate::{Result, error, progress};
 use rustix::time::{ClockId, clock_gettime};
 use serde::{Deserialize, Serialize};
 use std::io::Read;
@@ -18,70 +18,70 @@ use std::process::{Command, Stdio};
 /// The pause between two lines, in microseconds.
 const PACE: &str = "1000";
 
-/// The first lines of a round do not count: interpreters and caches get warm.
+/// The first lines of a round do not count: interpreters and caches warm up.
 const WARM: usize = 100;
 
-/// The way through nothing.
+/// With no program between the agent and the reader.
 pub(crate) const BARE: &str = "bare pipe";
 
-/// Microseconds of one way.
+/// The latency through one program, in microseconds.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Latency {
-    /// Which way.
+    /// The program.
     pub(crate) name: String,
-    /// How many lines.
+    /// The number of timed lines.
     pub(crate) lines: f64,
-    /// Half of them took no longer.
+    /// Half of the lines took no longer.
     pub(crate) p50: f64,
-    /// Of a hundred, 99 took no longer.
+    /// 99 of 100 lines took no longer.
     pub(crate) p99: f64,
 }
 
-/// All ways in turn, so many lines a round.
+/// Measures all programs in turn, with so many lines in each round.
 pub(crate) fn run(stage: &Stage, found: &Interpreters, lines: usize, rounds: usize) -> Result<Vec<Latency>> {
     let agent = agent(stage, lines + WARM)?;
-    let mut ways: Vec<(&str, Command)> = vec![
+    let mut programs: Vec<(&str, Command)> = vec![
         (BARE, stage.command(&agent.program)),
         (crate::pipeline::COPY, copying(stage, &agent)?),
         (crate::pipeline::UNRECORDED, stage.wharf_run(&agent, false)),
         (crate::pipeline::WHARF, stage.wharf_run(&agent, true)),
     ];
     if let Some(node) = &found.node {
-        ways.push((crate::pipeline::SIDECAR, relay(stage, node, &agent)?));
+        programs.push((crate::pipeline::SIDECAR, relay(stage, node, &agent)?));
     }
-    let mut taken: Vec<Vec<f64>> = vec![Vec::new(); ways.len()];
+    let mut taken: Vec<Vec<f64>> = vec![Vec::new(); programs.len()];
     for round in 0..rounds {
-        say(format!("latency: round {} of {rounds}", round + 1));
-        for ((name, command), taken) in ways.iter_mut().zip(&mut taken) {
+        progress(format!("latency: round {} of {rounds}", round + 1));
+        for ((name, command), taken) in programs.iter_mut().zip(&mut taken) {
             let once = once(command)?;
             if once.len() != lines + WARM {
-                return Err(failed(format!("{name}: {} lines of {} came out", once.len(), lines + WARM)));
+                return Err(error(format!("{name}: {} of {} lines arrived", once.len(), lines + WARM)));
             }
             taken.extend(&once[WARM..]);
         }
-        stage.forget_runs()?;
+        stage.delete_runs()?;
     }
     agent.remove()?;
-    let told = ways.iter().zip(&taken).map(|((name, _), taken)| Latency {
+    let figures = programs.iter().zip(&taken).map(|((name, _), taken)| Latency {
         name: (*name).to_owned(),
         lines: number(taken.len() as u64),
         p50: percentile(taken, 50.0),
         p99: percentile(taken, 99.0),
     });
-    Ok(told.collect())
+    Ok(figures.collect())
 }
 
-/// What any program between an agent and its reader costs, whatever it does.
+/// What any program between an agent and its reader costs.
 fn copying(stage: &Stage, agent: &Agent) -> Result<Command> {
-    let mut command = stage.ourselves(&["copy"])?;
+    let mut command = stage.this_program(&["copy"])?;
     command.arg(&agent.program);
     Ok(command)
 }
 
-/// An agent that writes deltas with the time in them.
+/// An agent that writes deltas that contain the time.
 fn agent(stage: &Stage, lines: usize) -> Result<Agent> {
-    let agent = stage.agent(Runtime::Copilot, "latency")?;
-    let turn = corpus::turn(Runtime::Copilot, Mix::Mixed, 0);
+    let agent = stage.agent(AgentKind::Copilot, "latency")?;
+    let turn = corpus::turn(AgentKind::Copilot, Mix::Mixed, 0);
     let end = turn.trim_end().rfind('\n').map_or(0, |newline| newline + 1);
     let (begin, end) = turn.split_at(end);
     let delta = concat!(
@@ -95,19 +95,19 @@ fn agent(stage: &Stage, lines: usize) -> Result<Agent> {
     Ok(agent)
 }
 
-/// Microseconds of every line that has a time in it.
+/// The latency of every line that contains a time, in microseconds.
 fn once(command: &mut Command) -> Result<Vec<f64>> {
     let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn()?;
-    let stdout = child.stdout.take().expect("it was asked for");
+    let stdout = child.stdout.take().expect("stdout is a pipe");
     let taken = read(stdout, now);
     let status = child.wait()?;
     if !status.success() {
-        return Err(failed(format!("{}: {status}", Path::new(command.get_program()).display())));
+        return Err(error(format!("{}: {status}", Path::new(command.get_program()).display())));
     }
     taken
 }
 
-/// Nanoseconds of the clock that all processes share.
+/// Nanoseconds on the clock that all processes share.
 fn now() -> u64 {
     let time = clock_gettime(ClockId::Monotonic);
     time.tv_sec.unsigned_abs() * 1_000_000_000 + time.tv_nsec.unsigned_abs()
@@ -115,7 +115,7 @@ fn now() -> u64 {
 
 fn read(mut from: impl Read, now: impl Fn() -> u64) -> Result<Vec<f64>> {
     let mut taken = Vec::new();
-    let mut waiting = Vec::new();
+    let mut pending = Vec::new();
     let mut buffer = vec![0; 64 << 10];
     loop {
         let count = from.read(&mut buffer)?;
@@ -123,16 +123,16 @@ fn read(mut from: impl Read, now: impl Fn() -> u64) -> Result<Vec<f64>> {
         if count == 0 {
             return Ok(taken);
         }
-        waiting.extend_from_slice(&buffer[..count]);
-        let whole = waiting.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
-        let lines = String::from_utf8_lossy(&waiting[..whole]).into_owned();
-        waiting.drain(..whole);
-        taken.extend(lines.lines().filter_map(stamp).map(|stamp| number(arrived.saturating_sub(stamp)) / 1e3));
+        pending.extend_from_slice(&buffer[..count]);
+        let end = pending.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+        let lines = String::from_utf8_lossy(&pending[..end]).into_owned();
+        pending.drain(..end);
+        taken.extend(lines.lines().filter_map(timestamp).map(|written| number(arrived.saturating_sub(written)) / 1e3));
     }
 }
 
-/// The time in a line: of an event, or of the agent's own line.
-fn stamp(line: &str) -> Option<u64> {
+/// The time in an event, or in the agent's own line.
+fn timestamp(line: &str) -> Option<u64> {
     let delta = line.contains(r#""type":"text-delta""#).then_some(r#""text":""#);
     let own = line.contains(r#""deltaContent":""#).then_some(r#""deltaContent":""#);
     let (_, rest) = line.split_once(delta.or(own)?)?;
@@ -146,12 +146,12 @@ mod tests {
     #[test]
     fn the_time_is_found_in_events_and_in_the_agents_own_lines() {
         for (line, expected) in [
-            (r#"{"type":"text-delta","id":"m","parent":null,"text":"123"}"#, Some(123)),
+            (r#"{"seq":7,"at":9,"type":"text-delta","id":"m","parent":null,"text":"123"}"#, Some(123)),
             (r#"{"type":"assistant.message_delta","data":{"messageId":"m","deltaContent":"456"}}"#, Some(456)),
             (r#"{"type":"text-delta","id":"m","text":"hello"}"#, None),
             (r#"{"type":"message","id":"m","text":"123"}"#, None),
         ] {
-            assert_eq!(stamp(line), expected, "{line}");
+            assert_eq!(timestamp(line), expected, "{line}");
         }
     }
 

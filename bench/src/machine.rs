@@ -1,53 +1,55 @@
-//! Where, when and with what it was measured.
+//! The machine, the date and the versions of a measurement.
 
 use serde::{Deserialize, Serialize};
 use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-/// Everything as text, for people.
+/// All as text, for people.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Machine {
-    /// The processor and how many of it.
+    /// The processor and the number of cores.
     pub(crate) processor: String,
-    /// The kernel.
     pub(crate) kernel: String,
-    /// The day.
+    /// In UTC.
     pub(crate) date: String,
-    /// Names and versions.
+    /// Names and versions of the programs involved.
     pub(crate) versions: Vec<(String, String)>,
 }
 
 impl Machine {
-    /// This one, now. `root` is the repository, whose lock file tells wasmtime's version.
-    pub(crate) fn here(wharf: &Path, root: &Path) -> Machine {
+    /// This machine, now. wasmtime's version is read from the lock file in `root`, the repository.
+    pub(crate) fn current(wharf: &Path, root: &Path) -> Machine {
         let read = |path: &str| fs::read_to_string(path).unwrap_or_default();
         let lock = fs::read_to_string(root.join("Cargo.lock")).unwrap_or_default();
         let cores = std::thread::available_parallelism().map_or(0, usize::from);
-        let known =
-            |name: &str, version: Option<String>| (name.to_owned(), version.unwrap_or_else(|| "not there".to_owned()));
+        let entry =
+            |name: &str, version: Option<String>| (name.to_owned(), version.unwrap_or_else(|| "not found".to_owned()));
         Machine {
             processor: format!("{}, {cores} cores", processor(&read("/proc/cpuinfo"))),
             kernel: format!("Linux {}", read("/proc/sys/kernel/osrelease").trim()),
-            date: said(Command::new("date").args(["-u", "+%Y-%m-%d"])).unwrap_or_default(),
+            date: stdout_of(Command::new("date").args(["-u", "+%Y-%m-%d"])).unwrap_or_default(),
             versions: vec![
-                known("wharf", said(Command::new(wharf).arg("--version"))),
-                known("commit", said(Command::new("git").args(["describe", "--always", "--dirty"]).current_dir(root))),
-                known("wasmtime", locked(&lock, "wasmtime")),
-                known("rustc", said(Command::new("rustc").arg("--version"))),
-                known("node", said(Command::new("node").arg("--version"))),
-                known("python", said(Command::new("python3").arg("--version"))),
+                entry("wharf", stdout_of(Command::new(wharf).arg("--version"))),
+                entry(
+                    "commit",
+                    stdout_of(Command::new("git").args(["describe", "--always", "--dirty"]).current_dir(root)),
+                ),
+                entry("wasmtime", locked(&lock, "wasmtime")),
+                entry("rustc", stdout_of(Command::new("rustc").arg("--version"))),
+                entry("node", stdout_of(Command::new("node").arg("--version"))),
+                entry("python", stdout_of(Command::new("python3").arg("--version"))),
             ],
         }
     }
 }
 
-fn said(command: &mut Command) -> Option<String> {
+fn stdout_of(command: &mut Command) -> Option<String> {
     let output = command.output().ok().filter(|output| output.status.success())?;
     Some(String::from_utf8_lossy(&output.stdout).trim().to_owned())
 }
 
-/// The model's name; not every architecture tells one.
+/// The model's name. Not every architecture has one.
 fn processor(cpuinfo: &str) -> &str {
     let model = cpuinfo.lines().find(|line| line.starts_with("model name"));
     model.and_then(|line| Some(line.split_once(':')?.1.trim())).unwrap_or(std::env::consts::ARCH)

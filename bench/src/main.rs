@@ -1,4 +1,4 @@
-//! The benchmark; all of it is in the library beside this.
+//! The benchmark; all of it is in the library of this package.
 
 #[cfg(target_os = "linux")]
 fn main() -> std::process::ExitCode {
@@ -7,5 +7,5 @@ fn main() -> std::process::ExitCode {
 
 #[cfg(not(target_os = "linux"))]
 fn main() -> Result<(), &'static str> {
-    Err("the benchmark reads /proc, and is for Linux")
+    Err("the benchmark reads /proc, and runs on Linux only")
 }

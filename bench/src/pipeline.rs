@@ -1,55 +1,56 @@
-//! The whole way: an agent's process, a pipe, and lines of events, which nobody reads.
+//! The whole pipeline: an agent's process, a pipe, and lines of events, which nobody reads.
 //!
-//! Every loop spawns the same agent and gives the same events; that they do is checked first, on a short turn.
+//! Every loop spawns the same agent and writes the same events. That is checked first, with a short turn.
 
-use crate::corpus::{Mix, Runtime};
+use crate::corpus::{AgentKind, Mix};
+use crate::events::{comparable, difference};
 use crate::measure::{Cost, Row, measure, rows};
-use crate::sample::number;
 use crate::stage::{Agent, Stage};
-use crate::tally::{self, Tally};
-use crate::{Result, failed, say};
+use crate::statistics::number;
+use crate::{Result, error, progress};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// The baseline of every ratio.
 pub(crate) const NATIVE: &str = "native serde_json";
-/// As it comes.
+/// As it is by default.
 pub(crate) const WHARF: &str = "wharf run --json";
 /// Without its recording.
 pub(crate) const UNRECORDED: &str = "wharf run --json --no-record";
-/// A loop in Node.
+/// The loop in Node.
 pub(crate) const NODE: &str = "Node";
-/// A process of Node instead of a component.
+/// A Node process instead of a component.
 pub(crate) const SIDECAR: &str = "Node sidecar";
 const PYTHON: &str = "Python";
-/// A process that passes on what it reads.
+/// A process that writes what it reads.
 pub(crate) const COPY: &str = "copy only";
 
-/// How long the turn is on which the events are compared.
+/// Bytes of the turn with which the events are compared.
 const CHECKED: usize = 2 << 20;
 
 /// One corpus through every loop.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Table {
-    /// Whose stream.
-    pub(crate) runtime: String,
-    /// What is in it.
+    /// The id of the agent that writes the corpus.
+    pub(crate) agent: String,
+    /// What the corpus contains.
     pub(crate) mix: String,
-    /// How long it is.
+    /// The length of the corpus.
     pub(crate) bytes: f64,
-    /// Native is 1.
+    /// The ratio of the native loop is 1.
     pub(crate) rows: Vec<Row>,
 }
 
 impl Table {
-    /// A row by name.
+    /// The row of this name.
     pub(crate) fn row(&self, name: &str) -> Option<&Row> {
         self.rows.iter().find(|row| row.name == name)
     }
 }
 
-/// The interpreters that are there.
+/// The interpreters that are installed.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Interpreters {
     pub(crate) node: Option<PathBuf>,
@@ -57,11 +58,11 @@ pub(crate) struct Interpreters {
 }
 
 impl Interpreters {
-    /// Those in the path, by what they say of themselves: the name may be that of a script that looks for them, whose
-    /// time is not theirs.
+    /// Those in PATH, by the path that they report: the program in PATH may be a script that finds the interpreter,
+    /// and its time would be measured too.
     pub(crate) fn find() -> Interpreters {
-        let find = |name: &str, words: [&str; 2]| {
-            let output = Command::new(name).args(words).output().ok().filter(|output| output.status.success())?;
+        let find = |name: &str, args: [&str; 2]| {
+            let output = Command::new(name).args(args).output().ok().filter(|output| output.status.success())?;
             Some(PathBuf::from(String::from_utf8(output.stdout).ok()?.trim()))
         };
         Interpreters {
@@ -71,21 +72,21 @@ impl Interpreters {
     }
 }
 
-/// The loops that can be run here, the baseline first.
+/// The loops that can run here, the baseline first.
 fn loops(stage: &Stage, found: &Interpreters, agent: &Agent) -> Result<Vec<(&'static str, Command)>> {
-    let runtime = agent.runtime.id();
+    let kind = agent.kind.id();
     let script = |program: &Path, file: &str| {
         let mut command = stage.command(program);
-        command.arg(stage.loop_file(file)).arg(runtime).arg(&agent.program);
+        command.arg(stage.loop_file(file)).arg(kind).arg(&agent.program);
         command
     };
-    let ours = |words: &[&str]| -> Result<Command> {
-        let mut command = stage.ourselves(words)?;
+    let ours = |args: &[&str]| -> Result<Command> {
+        let mut command = stage.this_program(args)?;
         command.arg(&agent.program);
         Ok(command)
     };
     let mut loops = vec![
-        (NATIVE, ours(&["native", runtime])?),
+        (NATIVE, ours(&["native", kind])?),
         (UNRECORDED, stage.wharf_run(agent, false)),
         (WHARF, stage.wharf_run(agent, true)),
         (COPY, ours(&["copy"])?),
@@ -100,33 +101,34 @@ fn loops(stage: &Stage, found: &Interpreters, agent: &Agent) -> Result<Vec<(&'st
     Ok(loops)
 }
 
-/// The sidecar behind its relay.
+/// The sidecar and its relay.
 pub(crate) fn relay(stage: &Stage, node: &Path, agent: &Agent) -> Result<Command> {
-    let mut command = stage.ourselves(&["relay"])?;
-    command.arg(&agent.program).arg(node).arg(stage.loop_file("sidecar.js")).arg(agent.runtime.id());
+    let mut command = stage.this_program(&["relay"])?;
+    command.arg(&agent.program).arg(node).arg(stage.loop_file("sidecar.js")).arg(agent.kind.id());
     Ok(command)
 }
 
-/// All loops give the same events, or it is told which do not.
-fn check(stage: &Stage, found: &Interpreters, runtime: Runtime, mix: Mix) -> Result<()> {
-    let agent = stage.agent_of(runtime, mix, CHECKED)?;
-    let mut first: Option<(&str, Tally)> = None;
+/// Fails if the loops do not all write the same events.
+fn check(stage: &Stage, found: &Interpreters, kind: AgentKind, mix: Mix) -> Result<()> {
+    let agent = stage.agent_with_turn(kind, mix, CHECKED)?;
+    let corpus = format!("{} {}", kind.id(), mix.name());
+    let mut first: Option<(&str, Vec<Value>)> = None;
     for (name, mut command) in loops(stage, found, &agent)?.into_iter().filter(|(name, _)| *name != COPY) {
         let output = command.output()?;
-        let said = String::from_utf8_lossy(&output.stderr);
         if !output.status.success() {
-            return Err(failed(format!("{name}, {} {}: {} {said}", runtime.id(), mix.name(), output.status)));
+            let stderr = String::from_utf8_lossy(&output.stderr);
+            return Err(error(format!("{name}, {corpus}: {} {stderr}", output.status)));
         }
-        let tally = tally::count(&String::from_utf8_lossy(&output.stdout))
-            .map_err(|why| failed(format!("{name}, {} {}: {why}", runtime.id(), mix.name())))?;
+        let events = comparable(&String::from_utf8_lossy(&output.stdout))
+            .map_err(|cause| error(format!("{name}, {corpus}: {cause}")))?;
         match &first {
-            None if tally.values().sum::<usize>() < 100 => {
-                return Err(failed(format!("{name} gave almost no events: {tally:?}")));
+            None if events.len() < 100 => {
+                return Err(error(format!("{name}, {corpus}: only {} events", events.len())));
             }
-            None => first = Some((name, tally)),
-            Some((baseline, events)) => {
-                if let Some(words) = tally::difference((baseline, events), (name, &tally)) {
-                    return Err(failed(format!("other events, {} {}: {words}", runtime.id(), mix.name())));
+            None => first = Some((name, events)),
+            Some((baseline, expected)) => {
+                if let Some(difference) = difference((baseline, expected), (name, &events)) {
+                    return Err(error(format!("the loops differ, {corpus}, {difference}")));
                 }
             }
         }
@@ -137,18 +139,18 @@ fn check(stage: &Stage, found: &Interpreters, runtime: Runtime, mix: Mix) -> Res
 /// Every corpus through every loop.
 pub(crate) fn run(stage: &Stage, found: &Interpreters, size: usize, rounds: usize) -> Result<Vec<Table>> {
     let mut tables = Vec::new();
-    for runtime in Runtime::ALL {
+    for kind in AgentKind::ALL {
         for mix in Mix::ALL {
-            check(stage, found, runtime, mix)?;
-            let agent = stage.agent_of(runtime, mix, size)?;
+            check(stage, found, kind, mix)?;
+            let agent = stage.agent_with_turn(kind, mix, size)?;
             let loops = loops(stage, found, &agent)?;
             let mut costs: Vec<Vec<Cost>> = Vec::new();
             for round in 0..rounds {
-                say(format!("pipeline: {} {}, round {} of {rounds}", runtime.id(), mix.name(), round + 1));
+                progress(format!("pipeline: {} {}, round {} of {rounds}", kind.id(), mix.name(), round + 1));
                 let mut row = Vec::new();
                 for (_, command) in &loops {
                     row.push(measure(command)?);
-                    stage.forget_runs()?;
+                    stage.delete_runs()?;
                 }
                 costs.push(row);
             }
@@ -156,7 +158,7 @@ pub(crate) fn run(stage: &Stage, found: &Interpreters, size: usize, rounds: usiz
             let bytes = number(agent.size()?);
             agent.remove()?;
             tables.push(Table {
-                runtime: runtime.id().to_owned(),
+                agent: kind.id().to_owned(),
                 mix: mix.name().to_owned(),
                 bytes,
                 rows: rows(&names, 0, &costs),

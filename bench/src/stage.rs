@@ -1,23 +1,23 @@
-//! The folder of a run of the benchmark: agents with what they shall write, the loops, wharf's own places.
+//! The folder that the benchmark runs in: agents with their output, the loops, wharf's own folders.
 //!
-//! Nothing of the user's is seen or touched: the environment is a clean one with made-up tokens, which wharf has to
-//! look for in all that it passes on, as it would for real ones.
+//! It never reads or changes the user's files. The environment is clean, with made-up tokens that wharf has to redact, as
+//! it would real ones.
 
-use crate::corpus::{self, Mix, Runtime};
-use crate::{Result, failed};
+use crate::corpus::{self, AgentKind, Mix};
+use crate::{Result, error};
 use std::fs::{self, File};
 use std::io::BufWriter;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Variables of the agents' environment: made-up tokens, in the form of real ones.
+/// Variables of the agents' environment: made-up tokens in the format of real ones.
 pub(crate) const TOKENS: [(&str, &str); 2] = [
     ("COPILOT_GITHUB_TOKEN", "github_pat_0123456789abcdefghij"),
     ("ANTHROPIC_API_KEY", "sk-ant-api03-0123456789abcdefghij"),
 ];
 
-/// Programs that are not ours, as files of the stage.
+/// The loops in other languages.
 const LOOPS: [(&str, &str); 4] = [
     ("events.js", include_str!("../loops/events.js")),
     ("node.js", include_str!("../loops/node.js")),
@@ -25,24 +25,24 @@ const LOOPS: [(&str, &str); 4] = [
     ("python.py", include_str!("../loops/python.py")),
 ];
 
-/// Where everything of a benchmark lies.
+/// The folder, and the programs that are measured.
 #[derive(Debug, Clone)]
 pub(crate) struct Stage {
     folder: PathBuf,
-    /// The wharf that is measured.
+    /// The `wharf` that is measured.
     pub(crate) wharf: PathBuf,
     agent: PathBuf,
 }
 
 impl Stage {
-    /// A fresh one in this folder, with the programs that lie beside this one.
+    /// A new one in this folder, with the programs from the folder of this program.
     pub(crate) fn new(folder: &Path) -> Result<Stage> {
-        let beside = |name: &str| -> Result<PathBuf> {
+        let sibling = |name: &str| -> Result<PathBuf> {
             let path = std::env::current_exe()?.with_file_name(name);
             if path.is_file() {
                 return Ok(path);
             }
-            Err(failed(format!("{} is not there; `cargo xtask bench` builds it", path.display())))
+            Err(error(format!("{} does not exist; `cargo xtask bench` builds it", path.display())))
         };
         for part in ["agents", "data", "cache", "work", "home", "loops", "tmp"] {
             remove(&folder.join(part))?;
@@ -52,46 +52,46 @@ impl Stage {
         for (name, text) in LOOPS {
             fs::write(folder.join("loops").join(name), text)?;
         }
-        Ok(Stage { folder, wharf: beside("wharf")?, agent: beside("wharf-bench-agent")? })
+        Ok(Stage { folder, wharf: sibling("wharf")?, agent: sibling("wharf-bench-agent")? })
     }
 
-    /// The stage that another process of ours has set up in this folder.
+    /// The one that another process of the benchmark has set up in this folder.
     pub(crate) fn open(folder: &Path) -> Result<Stage> {
-        let beside = |name: &str| std::env::current_exe().map(|path| path.with_file_name(name));
-        Ok(Stage { folder: folder.canonicalize()?, wharf: beside("wharf")?, agent: beside("wharf-bench-agent")? })
+        let sibling = |name: &str| std::env::current_exe().map(|path| path.with_file_name(name));
+        Ok(Stage { folder: folder.canonicalize()?, wharf: sibling("wharf")?, agent: sibling("wharf-bench-agent")? })
     }
 
-    /// The folder itself.
+    /// As an absolute path.
     pub(crate) fn folder(&self) -> &Path {
         &self.folder
     }
 
     /// An agent that writes a turn of this size.
-    pub(crate) fn agent_of(&self, runtime: Runtime, mix: Mix, size: usize) -> Result<Agent> {
-        let agent = self.agent(runtime, &format!("{}-{}-{size}", runtime.id(), mix.name()))?;
+    pub(crate) fn agent_with_turn(&self, kind: AgentKind, mix: Mix, size: usize) -> Result<Agent> {
+        let agent = self.agent(kind, &format!("{}-{}-{size}", kind.id(), mix.name()))?;
         let output = agent.folder().join("output");
         if !output.exists() {
             let mut file = BufWriter::new(File::create(&output)?);
-            corpus::write(runtime, mix, size, &mut file)?;
+            corpus::write(kind, mix, size, &mut file)?;
             std::io::Write::flush(&mut file)?;
         }
         Ok(agent)
     }
 
-    /// An agent by this name that writes nothing yet.
-    pub(crate) fn agent(&self, runtime: Runtime, name: &str) -> Result<Agent> {
+    /// An agent in a folder of this name, without output.
+    pub(crate) fn agent(&self, kind: AgentKind, name: &str) -> Result<Agent> {
         let folder = self.folder.join("agents").join(name);
-        let program = folder.join(runtime.id());
+        let program = folder.join(kind.id());
         if !program.exists() {
             fs::create_dir_all(&folder)?;
             fs::copy(&self.agent, &program)?;
             fs::set_permissions(&program, fs::Permissions::from_mode(0o755))?;
-            fs::write(folder.join("version"), runtime.version())?;
+            fs::write(folder.join("version"), kind.version_output())?;
         }
-        Ok(Agent { runtime, program })
+        Ok(Agent { kind, program })
     }
 
-    /// A loop's file.
+    /// The file of a loop in another language.
     pub(crate) fn loop_file(&self, name: &str) -> PathBuf {
         self.folder.join("loops").join(name)
     }
@@ -108,17 +108,17 @@ impl Stage {
         command
     }
 
-    /// This program, for a part that runs in a process of its own.
-    pub(crate) fn ourselves(&self, words: &[&str]) -> Result<Command> {
+    /// This program, for a part that runs in a separate process.
+    pub(crate) fn this_program(&self, args: &[&str]) -> Result<Command> {
         let mut command = self.command(&std::env::current_exe()?);
-        command.args(words);
+        command.args(args);
         Ok(command)
     }
 
-    /// `wharf run --json` around an agent.
+    /// `wharf run --json` with an agent.
     pub(crate) fn wharf_run(&self, agent: &Agent, recorded: bool) -> Command {
         let mut command = self.command(&self.wharf);
-        command.args(["run", "--json", "--adapter", agent.runtime.id(), "--approve", "--program"]).arg(&agent.program);
+        command.args(["run", "--json", "--adapter", agent.kind.id(), "--approve", "--program"]).arg(&agent.program);
         if !recorded {
             command.arg("--no-record");
         }
@@ -126,41 +126,41 @@ impl Stage {
         command
     }
 
-    /// Forget the runs, so that the next one finds the place as the first one did.
-    pub(crate) fn forget_runs(&self) -> Result<()> {
+    /// Deletes the runs, so that the next run starts like the first one.
+    pub(crate) fn delete_runs(&self) -> Result<()> {
         clear(&self.folder.join("data"))
     }
 
-    /// Forget compiled code and what was found of runtimes.
-    pub(crate) fn forget_cache(&self) -> Result<()> {
+    /// Deletes compiled adapters and the known versions of agents.
+    pub(crate) fn delete_cache(&self) -> Result<()> {
         clear(&self.folder.join("cache"))
     }
 
-    /// Remove what is large.
+    /// Deletes the large files.
     pub(crate) fn clean(&self) -> Result<()> {
         ["agents", "data", "tmp"].iter().try_for_each(|part| remove(&self.folder.join(part)))
     }
 }
 
-/// An agent of the stage.
+/// An agent's program, in a separate folder.
 #[derive(Debug, Clone)]
 pub(crate) struct Agent {
-    pub(crate) runtime: Runtime,
+    pub(crate) kind: AgentKind,
     pub(crate) program: PathBuf,
 }
 
 impl Agent {
-    /// Where the files are that say what it does.
+    /// Where the files are that control the agent.
     pub(crate) fn folder(&self) -> &Path {
-        self.program.parent().expect("it lies in a folder of its own")
+        self.program.parent().expect("every agent is in a folder")
     }
 
-    /// How many bytes it writes.
+    /// How many bytes the agent writes.
     pub(crate) fn size(&self) -> Result<u64> {
         Ok(fs::metadata(self.folder().join("output"))?.len())
     }
 
-    /// Remove it and what it would write.
+    /// Deletes the program and its output.
     pub(crate) fn remove(&self) -> Result<()> {
         remove(self.folder())
     }
@@ -173,8 +173,8 @@ fn clear(folder: &Path) -> Result<()> {
 
 fn remove(folder: &Path) -> Result<()> {
     match fs::remove_dir_all(folder) {
-        Err(why) if why.kind() != std::io::ErrorKind::NotFound => {
-            Err(failed(format!("removing {}: {why}", folder.display())))
+        Err(cause) if cause.kind() != std::io::ErrorKind::NotFound => {
+            Err(error(format!("deleting {}: {cause}", folder.display())))
         }
         _ => Ok(()),
     }

@@ -1,31 +1,27 @@
-//! Figures of several rounds, and what is told of them.
+//! Medians, percentiles and ratios of several rounds.
 
-/// The middle one; of an even number the lower of the two, so that it is always one that was measured.
+/// The median. Of an even number it is the lower of the two in the middle, so that it was always measured.
 pub(crate) fn median(values: &[f64]) -> f64 {
     percentile(values, 50.0)
 }
 
-/// The smallest value that at least so many percent are no larger than; nothing measured is not a number.
+/// The smallest value that is not exceeded by this percentage of the values. NaN if there are none.
 pub(crate) fn percentile(values: &[f64], percent: f64) -> f64 {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
     #[expect(clippy::cast_precision_loss, reason = "there are thousands, not quadrillions")]
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "it lies between nothing and the length"
-    )]
-    let enough = (sorted.len() as f64 * percent / 100.0).ceil() as usize;
-    sorted.get(enough.saturating_sub(1)).copied().unwrap_or(f64::NAN)
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it is between zero and the length")]
+    let rank = (sorted.len() as f64 * percent / 100.0).ceil() as usize;
+    sorted.get(rank.saturating_sub(1)).copied().unwrap_or(f64::NAN)
 }
 
-/// The median of the ratios of values that were taken side by side.
+/// The median of the ratios of values that were measured in the same round.
 pub(crate) fn ratio(values: &[f64], baseline: &[f64]) -> f64 {
     let ratios: Vec<f64> = values.iter().zip(baseline).map(|(value, base)| value / base).collect();
     median(&ratios)
 }
 
-/// As a figure for people and ratios. Exact up to 2⁵³.
+/// A count as a float. Exact up to 2⁵³.
 #[expect(clippy::cast_precision_loss, reason = "sizes and counts of one machine are far below 2⁵³")]
 pub(crate) fn number(count: u64) -> f64 {
     count as f64
@@ -55,7 +51,7 @@ mod tests {
     }
 
     #[test]
-    fn a_ratio_is_of_values_of_the_same_round() {
+    fn a_ratio_compares_values_of_the_same_round() {
         // The machine was twice as slow in the second round, for both.
         assert!((ratio(&[10.0, 20.0, 11.0], &[5.0, 10.0, 5.0]) - 2.0).abs() < f64::EPSILON);
     }
