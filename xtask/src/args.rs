@@ -50,6 +50,8 @@ pub(crate) enum Task {
     Package,
     /// Copy wit/runtime.wit into the packages that contain it.
     Wit,
+    /// Run the demo and write its output as a picture, docs/images/demo.svg (Unix).
+    Screenshot,
     /// Build the test guests in tests/guests as components.
     Guests,
     /// Run the fake agent 10,000 times in one process, 100 runs at a time, and look for leaks.
@@ -129,6 +131,7 @@ mod tests {
             ("guests", Task::Guests),
             ("package", Task::Package),
             ("wit", Task::Wit),
+            ("screenshot", Task::Screenshot),
             ("soak", Task::Soak(SoakArgs::default())),
             ("soak --runs 5", Task::Soak(SoakArgs { runs: five, ..SoakArgs::default() })),
             ("test", test(&[])),

@@ -109,8 +109,8 @@ pub(crate) fn commands(workspace: &Workspace, args: &BenchArgs) -> Vec<Command> 
 /// functions. In a separate folder, because the two builds would overwrite each other.
 fn profiled(build: Command, workspace: &Workspace) -> (Command, PathBuf) {
     let target = workspace.target.join("profiled");
-    // This replaces the user's RUSTFLAGS: without frame pointers the call chains are cut, and nothing in the graph
-    // would show that.
+    // This replaces the user's RUSTFLAGS: without frame pointers the call chains are cut, and nothing in the
+    // profile would show that.
     let build = build
         .variable("RUSTFLAGS", "-Cforce-frame-pointers=yes")
         .variable("CARGO_PROFILE_ADAPTER_STRIP", "none")

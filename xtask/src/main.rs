@@ -6,10 +6,12 @@
 mod args;
 mod bench;
 mod command;
+mod dependencies;
 mod dist;
 mod guests;
 mod package;
 mod real;
+mod screenshot;
 mod tasks;
 mod toolchain;
 mod wit;
@@ -40,6 +42,7 @@ fn run(task: &Task, workspace: &Workspace) -> Result<(), Error> {
         Task::Package => package::check(workspace),
         Task::Wit => wit::copy(workspace),
         Task::Dist(args) => dist::run(args, workspace),
+        Task::Screenshot => screenshot::run(workspace),
         Task::Guests => tasks::guests(workspace),
         Task::Soak(args) => command::run_all(workspace, &tasks::soak(workspace, args)),
         Task::Bench(args) => command::run_all(workspace, &bench::commands(workspace, args)),

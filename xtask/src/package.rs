@@ -1,6 +1,6 @@
 //! Checks that every published crate can be packaged: cargo accepts it, and the package is complete on its own.
 //!
-//! It never publishes anything and builds nothing. `cargo package` itself does not notice a missing licence, or a source
+//! It never publishes anything, and builds nothing but the components that `wharf-bundled` contains. `cargo package` itself does not notice a missing licence, or a source
 //! file that includes a file from outside the package and so compiles only in this repository.
 
 use crate::command::{Command, Error, log};
@@ -22,6 +22,12 @@ const WITH_INTERFACE: [&str; 2] = ["wharf", "wharf-adapter"];
 /// Its path in those packages.
 const INTERFACE: &str = "wit/runtime.wit";
 
+/// The crate that contains the bundled adapters, built.
+const WITH_COMPONENTS: &str = "wharf-bundled";
+
+/// The adapters that it contains.
+const BUNDLED: [&str; 3] = ["claude", "copilot", "echo"];
+
 /// A member of the workspace that can be published.
 #[derive(Debug, PartialEq, Eq)]
 struct Package {
@@ -31,6 +37,7 @@ struct Package {
 
 /// Checks all packages and reports all problems at once.
 pub(crate) fn check(workspace: &Workspace) -> Result<(), Error> {
+    build_components(workspace)?;
     let metadata = Command::cargo(&["metadata", "--no-deps", "--format-version", "1", "--locked"]).output(workspace)?;
     let packages = publishable(&metadata).map_err(Error::Other)?;
     let mut problems = missing(&packages);
@@ -53,6 +60,29 @@ pub(crate) fn check(workspace: &Workspace) -> Result<(), Error> {
     }
     log(&format!("xtask: the files of {} packages are complete", packages.len()));
     cargo_package(&packages).run(workspace)
+}
+
+/// Builds the bundled adapters and copies them into the package that contains them, each with its grants. The build
+/// shares its folder with the build script of that package, so that mostly nothing has to be built.
+fn build_components(workspace: &Workspace) -> Result<(), Error> {
+    let build = Command::cargo(&["build", "--locked", "--profile", "adapter", "--target", "wasm32-wasip2", "--quiet"]);
+    let target = workspace.adapters();
+    let folder = target.to_string_lossy().into_owned();
+    let packages = BUNDLED.map(|id| format!("wharf-adapter-{id}"));
+    build
+        .args(["--target-dir", &folder])
+        .args(packages.iter().flat_map(|package| ["--package", package]))
+        .run(workspace)?;
+    let plugins = workspace.root.join("plugins");
+    let components = plugins.join("bundled/components");
+    let failed = |error: std::io::Error| Error::Other(format!("cannot write {}: {error}", components.display()));
+    fs::create_dir_all(&components).map_err(failed)?;
+    for id in BUNDLED {
+        let component = target.join("wasm32-wasip2/adapter").join(format!("wharf_adapter_{id}.wasm"));
+        fs::copy(component, components.join(format!("{id}.wasm"))).map_err(failed)?;
+        fs::copy(plugins.join(id).join("grants.toml"), components.join(format!("{id}.toml"))).map_err(failed)?;
+    }
+    Ok(())
 }
 
 /// In one command, because packages that depend on each other are found there and not in the registry.
@@ -86,8 +116,13 @@ fn missing(packages: &[Package]) -> Vec<String> {
 /// What is wrong with the list of files of a package.
 fn file_problems(name: &str, files: &[&str]) -> Vec<String> {
     let interface = WITH_INTERFACE.contains(&name).then_some((INTERFACE, "`cargo xtask wit` copies it"));
-    let licences = LICENCES.map(|file| (file, "link or copy it from the root of the repository"));
-    let required = licences.into_iter().chain(interface).filter(|(file, _)| !files.contains(file));
+    let licences = LICENCES.map(|file| (file.to_owned(), "link or copy it from the root of the repository"));
+    let interface = interface.map(|(file, hint)| (file.to_owned(), hint));
+    let components = BUNDLED.iter().flat_map(|id| [format!("components/{id}.wasm"), format!("components/{id}.toml")]);
+    let components =
+        components.filter(|_| name == WITH_COMPONENTS).map(|file| (file, "`cargo xtask package` builds it"));
+    let required = licences.into_iter().chain(interface).chain(components);
+    let required = required.filter(|(file, _)| !files.contains(&file.as_str()));
     let outside = files.iter().filter(|file| file.starts_with('/') || file.split(['/', '\\']).any(|part| part == ".."));
     let outside = outside.map(|file| format!("{name}: {file} is outside the package"));
     required.map(|(file, hint)| format!("{name}: {file} is missing; {hint}")).chain(outside).collect()

@@ -5,7 +5,7 @@ use crate::command::{Command, Error, log, print, run_all};
 use crate::guests;
 use crate::toolchain::{self, TARGET};
 use crate::workspace::Workspace;
-use crate::{package, wit};
+use crate::{dependencies, package, wit};
 use std::path::{Path, PathBuf};
 
 /// Builds the `wharf` binary.
@@ -38,6 +38,7 @@ pub(crate) fn soak(workspace: &Workspace, args: &SoakArgs) -> Vec<Command> {
 pub(crate) fn lint(workspace: &Workspace) -> Result<(), Error> {
     formatter().run(workspace)?;
     wit::check(workspace)?;
+    dependencies::check(workspace)?;
     run_all(workspace, &linters())?;
     // After clippy, which downloads what this needs offline.
     package::check(workspace)?;
@@ -78,8 +79,10 @@ fn formatter() -> Command {
     Command::cargo(&["fmt", "--all", "--check"])
 }
 
-fn linters() -> [Command; 2] {
+fn linters() -> [Command; 3] {
     [
+        // Without its features: as an embedder with its own components builds it.
+        Command::cargo(&["clippy", "--package", "wharf", "--lib", "--locked", "--", "-D", "warnings"]),
         Command::cargo(&["clippy", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings"]),
         Command::cargo(&["doc", "--workspace", "--no-deps", "--locked"]).variable("RUSTDOCFLAGS", "-Dwarnings"),
     ]
@@ -149,8 +152,8 @@ mod tests {
     fn every_linter_treats_warnings_as_errors() {
         let shown = shown(&linters());
         assert!(formatter().to_string().ends_with("--check"));
-        assert!(shown[0].ends_with("-- -D warnings"), "{shown:?}");
-        assert!(shown[1].starts_with("RUSTDOCFLAGS=-Dwarnings "), "{shown:?}");
+        assert!(shown[..2].iter().all(|clippy| clippy.ends_with("-- -D warnings")), "{shown:?}");
+        assert!(shown[2].starts_with("RUSTDOCFLAGS=-Dwarnings "), "{shown:?}");
         let windows = clippy_for("x86_64-pc-windows-gnu").to_string();
         assert!(windows.ends_with("--target x86_64-pc-windows-gnu -- -D warnings"), "{windows}");
     }
