@@ -45,18 +45,20 @@
 //! **Find.** A process belongs to a run if it is in the run's cgroup, carries both markers, shares a session with a
 //! member, has a member as its parent, or was a member in an earlier scan. A scan of all live runs once a second
 //! remembers processes whose parents will be dead later. A host that called [`become_subreaper`] also claims orphans
-//! that became its children. [`Process::containment`] says which of these methods is the strongest for a run.
+//! that became its children, even if they have left the cgroup, as a process with the right to write to another one can.
+//! [`Process::containment`] says which of these methods is the strongest for a run.
 //!
 //! **End.** [`Process::interrupt`], [`Process::terminate`] and [`Process::kill`] signal the agent's process group.
 //! [`Process::clean_up`] then kills what is left, the agent included, and scans again until nothing is found. An empty
-//! cgroup is proof; without a cgroup, two scans in a row must find nothing. A process is identified by process id *and*
+//! cgroup is proof, if the host has no child left; otherwise two scans in a row must find nothing. A process is identified by process id *and*
 //! start time, and signalled through a pidfd if the kernel has them, so a reused process id is never hit. A [`Process`]
 //! that is dropped without a cleanup kills its tree, but waits only briefly.
 //!
 //! **On disk.** While a run is alive, the registry holds `<run id>.json`: the boot id and pid namespace, the host, the
 //! agent and the cgroup. It is written before the agent starts, completed after, and removed when no process is left. A
-//! record without a living host is an orphan. [`reap_orphans`] locks it, finds the processes by the recorded agent,
-//! session, cgroup and markers, kills them, and removes the record. Records of an earlier boot are deleted; records of
+//! record without a living host is an orphan. [`reap_orphans`] locks it, finds the processes by the cgroup and the
+//! markers, and by the recorded agent and its session if the agent has one of these, kills them, and removes the record.
+//! An agent can write to that folder; a forged record kills nothing that was not started for that run. Records of an earlier boot are deleted; records of
 //! another pid namespace are kept, because their process ids mean nothing here.
 //!
 //! # Other systems

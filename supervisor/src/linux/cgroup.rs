@@ -17,6 +17,9 @@ use super::pseudofile;
 /// The names of our cgroups are this and the run id.
 const PREFIX: &str = "wharf-";
 
+/// The number of the file system, from the kernel's magic.h.
+const CGROUP2_MAGIC: rustix::fs::FsWord = 0x6367_7270;
+
 /// A cgroup that holds the processes of one run.
 #[derive(Debug)]
 pub(crate) struct Cgroup {
@@ -36,6 +39,11 @@ impl Cgroup {
     pub(super) fn of_dead_host(path: &Path, run: &str) -> Option<Self> {
         let name_matches = path.file_name().is_some_and(|name| name == format!("{PREFIX}{run}").as_str());
         (name_matches && path.join("cgroup.procs").is_file()).then(|| Self { path: path.to_owned() })
+    }
+
+    /// Whether it is a folder of the kernel and not one that somebody made to look like it.
+    pub(super) fn is_real(&self) -> bool {
+        rustix::fs::statfs(&self.path).is_ok_and(|found| found.f_type == CGROUP2_MAGIC)
     }
 
     pub(super) fn path(&self) -> &Path {

@@ -77,10 +77,15 @@ pub(super) fn is_agent(process: ProcessIdentity) -> bool {
     live_runs().agents.get_or_insert_default().contains(&process)
 }
 
+/// Whether orphans become our children.
+pub(super) fn is_subreaper() -> bool {
+    SUBREAPER.load(Ordering::Relaxed)
+}
+
 /// How `run` may claim orphans, if this process is the subreaper. Must be called after the process table was read, see
 /// [`SpawnGuard`].
 pub(super) fn adoption(run: &dyn LiveRun) -> Option<Adoption> {
-    if !SUBREAPER.load(Ordering::Relaxed) {
+    if !is_subreaper() {
         return None;
     }
     let mut live_runs = live_runs();

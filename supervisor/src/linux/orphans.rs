@@ -1,17 +1,25 @@
 //! Runs whose host has died: found by their records in the folder of live runs, and ended.
 
-use std::fs::{self, File, TryLockError};
+//!
+//! Agents can write to that folder. A forged record must not make us kill anything: only processes that were started with
+//! the markers of the run, or are in its cgroup, are the start of what is killed.
+
+use std::fs::{self, TryLockError};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use super::cgroup::Cgroup;
+use super::markers::Markers;
 use super::process_table::ProcessEntry;
 use super::process_tree::ProcessTree;
-use super::run_record::{PidScope, RunFile, RunRecord};
+use super::run_record::{INCOMPLETE, PidScope, RunFile, RunRecord};
 use crate::cleanup::ReapedRun;
 
 /// How long the cleanup of one orphaned run may take.
 const LIMIT: Duration = Duration::from_secs(5);
+
+/// A file that is incomplete for so long was left by a host that was killed while it wrote.
+const ABANDONED: Duration = Duration::from_hours(1);
 
 /// What to do with a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,20 +51,27 @@ pub(crate) fn reap_orphans(registry: &Path) -> Vec<ReapedRun> {
     let current = PidScope::current();
     let mut files: Vec<PathBuf> =
         fs::read_dir(registry).into_iter().flatten().flatten().map(|item| item.path()).collect();
+    for path in files.iter().filter(|path| path.extension().is_some_and(|extension| extension == INCOMPLETE)) {
+        let written = fs::symlink_metadata(path).and_then(|found| found.modified());
+        let age = written.ok().and_then(|written| SystemTime::now().duration_since(written).ok());
+        if age.is_some_and(|age| age > ABANDONED) {
+            fs::remove_file(path).ok();
+        }
+    }
     files.retain(|path| path.extension().is_some_and(|extension| extension == "json"));
     files.sort();
     files.into_iter().filter_map(|path| reap(RunFile::at(path), &current)).collect()
 }
 
 fn reap(file: RunFile, current: &PidScope) -> Option<ReapedRun> {
-    let lock = File::open(file.path()).ok()?;
+    let lock = file.open().ok()?;
     match lock.try_lock() {
         // A filesystem without locks: killing twice does no harm, but a process may be reported twice.
         Ok(()) | Err(TryLockError::Error(_)) => {}
         Err(TryLockError::WouldBlock) => return None,
     }
     // Read by its path, not from the locked file: the previous holder of the lock may have removed it.
-    let record = file.read().ok()?;
+    let mut record = file.read().ok()?;
     // We name files by the run id. Another name means that the file is not ours.
     if file.path().file_stem()? != record.run.as_str() {
         return None;
@@ -71,6 +86,15 @@ fn reap(file: RunFile, current: &PidScope) -> Option<ReapedRun> {
         Action::Reap => {}
     }
     let cgroup = record.cgroup.as_deref().and_then(|path| Cgroup::of_dead_host(path, &record.run));
+    let cgroup = cgroup.filter(Cgroup::is_real);
+    // Anyone can write down a process id. What the agent itself was started with cannot be forged.
+    let is_agent = |pid: i32| {
+        Markers::new(&record.run, record.host()).are_on(pid)
+            || cgroup.as_ref().is_some_and(|cgroup| cgroup.contains(pid))
+    };
+    if !record.agent_pid.is_some_and(is_agent) {
+        (record.agent_pid, record.agent_start) = (None, None);
+    }
     let cleanup = ProcessTree::without_owner(&record, cgroup, Some(file)).clean_up(LIMIT);
     Some(ReapedRun { run: record.run, cleanup })
 }
@@ -126,12 +150,25 @@ mod tests {
     }
 
     #[test]
+    fn a_pipe_or_a_link_in_the_folder_of_live_runs_is_not_waited_for() {
+        let folder = tempfile::tempdir().expect("a folder");
+        for name in ["zzz.json", "r.new"] {
+            let made = std::process::Command::new("mkfifo").arg(folder.path().join(name)).status();
+            assert!(made.expect("every system has mkfifo").success());
+        }
+        std::os::unix::fs::symlink("/dev/zero", folder.path().join("yyy.json")).expect("a link");
+        assert_eq!(reap_orphans(folder.path()), []);
+        RunFile::new(folder.path(), "r").write(&record()).expect("written beside them");
+        assert_eq!(fs::read_dir(folder.path()).expect("the folder exists").count(), 4);
+    }
+
+    #[test]
     fn a_record_locked_by_another_host_is_skipped() {
         let folder = tempfile::tempdir().expect("a folder");
         let file = RunFile::new(folder.path(), "r");
         let orphan = RunRecord { pid_scope: PidScope::current(), host_pid: i32::MAX, ..record() };
         file.write(&orphan).expect("written");
-        let lock = File::open(file.path()).expect("the file exists");
+        let lock = file.open().expect("the file exists");
         lock.try_lock().expect("not locked");
         assert_eq!(reap_orphans(folder.path()), []);
         drop(lock);

@@ -5,7 +5,10 @@ use std::os::fd::OwnedFd;
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::process::{Pid, PidfdFlags, Signal, WaitOptions, kill_process, pidfd_open, pidfd_send_signal, waitpid};
+use rustix::process::{
+    Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, WaitOptions, kill_process, pidfd_open, pidfd_send_signal, waitid,
+    waitpid,
+};
 
 use super::process_table::{ProcessEntry, ProcessIdentity};
 
@@ -58,6 +61,12 @@ pub(super) fn wait_for_any(processes: &[ProcessHandle], limit: Duration) {
     let limit = Timespec::try_from(limit).ok();
     // An interrupted wait does no harm, because the caller scans again.
     poll(&mut pidfds, limit.as_ref()).ok();
+}
+
+/// Whether this process has a child, running or exited.
+pub(super) fn any_child() -> bool {
+    let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+    !matches!(waitid(WaitId::All, options), Err(rustix::io::Errno::CHILD))
 }
 
 /// Takes the exit status of a child that no other code waits for, if it has exited.

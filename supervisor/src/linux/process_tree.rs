@@ -117,18 +117,18 @@ impl ProcessTree {
 
     /// Kills all living processes of the run until a scan finds none or the time limit is reached.
     ///
-    /// One scan may miss a process that a dying one has just started. A cgroup that reports to be empty is proof;
-    /// without one, two scans in a row must find nothing.
+    /// One scan may miss a process that a dying one has just started. A cgroup that reports to be empty is proof, if
+    /// no process that left it can have become our child; without one, two scans in a row must find nothing.
     pub(crate) fn clean_up(&self, limit: Duration) -> Cleanup {
         let deadline = Instant::now() + limit;
         let mut killed: BTreeMap<ProcessIdentity, LeftoverProcess> = BTreeMap::new();
-        let required_empty_scans = if self.cgroup.is_some() { 1 } else { 2 };
         let mut empty_scans = 0;
         loop {
             let alive = self.scan();
             if alive.is_empty() && !self.cgroup.as_ref().is_some_and(Cgroup::is_populated) {
                 empty_scans += 1;
-                if empty_scans < required_empty_scans {
+                let proof = self.cgroup.is_some() && !(live_runs::is_subreaper() && process_handle::any_child());
+                if empty_scans < 2 && !proof {
                     continue;
                 }
                 self.release();
@@ -202,8 +202,8 @@ impl ProcessTree {
 
     fn members(&self, table: &[ProcessEntry], marked: &HashSet<i32>) -> Vec<ProcessEntry> {
         let host = own_pid();
-        // With a cgroup, a process outside of it is never a member of the run.
-        let adoption = if self.has_owner && self.cgroup.is_none() { live_runs::adoption(self) } else { None };
+        // Also with a cgroup: a process that may write to another one can leave it.
+        let adoption = if self.has_owner { live_runs::adoption(self) } else { None };
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         let criteria = Criteria {
             host,

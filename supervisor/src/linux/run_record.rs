@@ -1,15 +1,27 @@
 //! The record of a live run on disk: one small file, written before the agent starts and removed when no process of the
 //! run is left.
+//!
+//! Agents can write to the folder. So nothing but a plain file is read, and a new file never has a name that exists.
 
-use std::fs;
-use std::io;
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io::{self, Read as _, Write as _};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use rustix::fs::OFlags;
 
 use serde::{Deserialize, Serialize};
 
 use super::process_table::ProcessIdentity;
 use super::pseudofile;
+
+/// The largest record that is read.
+const LIMIT: u64 = 64 << 10;
+
+/// How the names of files end that are not complete yet.
+pub(super) const INCOMPLETE: &str = "new";
 
 /// The content of the file.
 #[derive(Clone, Debug, Serialize, Deserialize, PartialEq, Eq)]
@@ -82,26 +94,50 @@ impl RunFile {
 
     /// Writes a temporary file and renames it, so that no reader sees half a record.
     pub(super) fn write(&self, record: &RunRecord) -> io::Result<()> {
-        let temporary = self.path.with_extension("new");
         let content = serde_json::to_vec(record)?;
-        match (fs::write(&temporary, &content), self.path.parent()) {
+        let (temporary, mut file) = match (self.create_temporary(), self.path.parent()) {
             // The folder nearly always exists, so it is created only if the write fails.
             (Err(error), Some(folder)) if error.kind() == io::ErrorKind::NotFound => {
-                fs::create_dir_all(folder)?;
-                fs::write(&temporary, &content)?;
+                DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+                self.create_temporary()?
             }
             (result, _) => result?,
+        };
+        let result = file.write_all(&content).and_then(|()| fs::rename(&temporary, &self.path));
+        if result.is_err() {
+            fs::remove_file(&temporary).ok();
         }
-        fs::rename(&temporary, &self.path)
+        result
+    }
+
+    /// A file that did not exist: whatever has its name already, a pipe perhaps, is left alone.
+    fn create_temporary(&self) -> io::Result<(PathBuf, File)> {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        loop {
+            let number = NEXT.fetch_add(1, Ordering::Relaxed);
+            let path = self.path.with_extension(format!("{}-{number}.{INCOMPLETE}", std::process::id()));
+            match OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path) {
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                result => return Ok((path, result?)),
+            }
+        }
+    }
+
+    /// Opens the file, if it is a plain one. Never waits: the file may be a pipe.
+    pub(super) fn open(&self) -> io::Result<File> {
+        let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed();
+        let file = OpenOptions::new().read(true).custom_flags(flags).open(&self.path)?;
+        if file.metadata()?.is_file() { Ok(file) } else { Err(io::ErrorKind::InvalidInput.into()) }
     }
 
     pub(super) fn read(&self) -> io::Result<RunRecord> {
-        Ok(serde_json::from_slice(&fs::read(&self.path)?)?)
+        let mut content = Vec::new();
+        self.open()?.take(LIMIT).read_to_end(&mut content)?;
+        Ok(serde_json::from_slice(&content)?)
     }
 
-    /// Removes the file, and the temporary file that a write leaves if the disk is full. A missing file is no error.
+    /// Removes the file. A missing file is no error.
     pub(super) fn remove(&self) {
-        fs::remove_file(self.path.with_extension("new")).ok();
         fs::remove_file(&self.path).ok();
     }
 }
@@ -127,6 +163,9 @@ mod tests {
         let content = fs::read(file.path()).expect("the file exists");
         assert_eq!(serde_json::from_slice::<RunRecord>(&content).expect("complete"), record);
         assert_eq!(file.read().expect("readable"), record);
+        let mode = |path: &Path| fs::metadata(path).expect("it exists").permissions();
+        let mode = |path: &Path| std::os::unix::fs::PermissionsExt::mode(&mode(path)) & 0o777;
+        assert_eq!((mode(&folder.path().join("live")), mode(file.path())), (0o700, 0o600));
         file.remove();
         assert_eq!(fs::read_dir(folder.path().join("live")).expect("the folder exists").count(), 0);
     }

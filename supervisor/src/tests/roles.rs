@@ -11,6 +11,7 @@ fn role() {
     match std::env::var(super::ROLE).as_deref() {
         Ok("host") => runtime.block_on(separate_host::host()),
         Ok("subreaper") => runtime.block_on(separate_host::subreaper()),
+        Ok("escape") => runtime.block_on(separate_host::escape()),
         Ok("interrupter") => runtime.block_on(separate_host::interrupter()),
         Ok("signals") => runtime.block_on(clone_and_fork::compare_signals()),
         Ok("closed") => runtime.block_on(clone_and_fork::start_with_stdio_closed()),

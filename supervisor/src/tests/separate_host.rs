@@ -2,7 +2,7 @@
 //! SIGINT.
 
 use super::*;
-use crate::{ReapedRun, become_subreaper, reap_orphans};
+use crate::{Containment, ReapedRun, become_subreaper, reap_orphans};
 
 const SCRIPT: &str = "WHARF_TEST_SCRIPT";
 const REGISTRY: &str = "WHARF_TEST_REGISTRY";
@@ -176,6 +176,72 @@ pub(super) async fn subreaper() {
         result.expect("it ran");
     }
     assert_eq!(children(), [0; 0]);
+}
+
+#[test]
+fn a_daemon_that_leaves_its_cgroup_is_killed_and_reported() {
+    let output = in_role("escape").output().expect("the test binary");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+}
+
+/// The daemon moves to the cgroup of the host, clears its environment, and its parent exits.
+pub(super) async fn escape() {
+    become_subreaper().expect("Linux");
+    let token = token();
+    let own = own_cgroup_procs();
+    let script = "(setsid env -i sh -c 'echo $$ > PROCS; exec sleep TOKEN' &); read end";
+    let script = script.replace("PROCS", &own.to_string_lossy());
+    let mut process = start(SpawnSpec { cgroup: true, ..shell(&script, &token) }).await;
+    if process.containment() != Containment::Cgroup {
+        return; // Unavailable on this machine.
+    }
+    wait_for_sleepers(&token, 1);
+    let sleeper = pids_with(&token).into_iter().find(|&pid| pid != process.id()).expect("it runs");
+    let cgroup = fs::read_to_string(format!("/proc/{sleeper}/cgroup")).expect("it runs");
+    assert!(!cgroup.contains("wharf-"), "it has left: {cgroup}");
+    drop(process.take_stdin());
+    process.wait().await;
+    let cleanup = process.clean_up(Duration::ZERO).await;
+    assert_none_left(&token);
+    assert_killed(&cleanup.killed, 1, &token);
+    assert_eq!(children(), [0; 0]);
+}
+
+/// The file through which a process joins the cgroup of this one.
+fn own_cgroup_procs() -> std::path::PathBuf {
+    let mounts = fs::read_to_string("/proc/self/mountinfo").expect("Linux");
+    let point = mounts.lines().filter(|line| line.contains(" - cgroup2 ")).find_map(|line| line.split(' ').nth(4));
+    let own = fs::read_to_string("/proc/self/cgroup").expect("Linux");
+    let own = own.lines().find_map(|line| line.strip_prefix("0::/")).unwrap_or_default();
+    Path::new(point.unwrap_or("/no/cgroup")).join(own).join("cgroup.procs")
+}
+
+#[test]
+fn a_forged_record_of_a_live_run_kills_nothing() {
+    let token = token();
+    let mut victim = TestChild::spawn(Command::new("setsid").args(["sleep", &token]));
+    wait_for_sleepers(&token, 1);
+    let registry = tempfile::tempdir().expect("a folder");
+    let fake = registry.path().join("wharf-r");
+    fs::create_dir(&fake).expect("created");
+    fs::write(fake.join("cgroup.procs"), format!("{}\n", victim.0.id())).expect("written");
+    let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").expect("Linux");
+    let namespace = fs::read_link("/proc/self/ns/pid").expect("Linux");
+    let record = serde_json::json!({
+        "run": "r",
+        "pid_scope": { "boot": boot.trim_end(), "namespace": namespace },
+        "host_pid": i32::MAX,
+        "host_start": 1,
+        "agent_pid": victim.0.id(),
+        "agent_start": start_time(victim.0.id()),
+        "cgroup": fake,
+    });
+    fs::write(registry.path().join("r.json"), record.to_string()).expect("written");
+    let reaped = reap_orphans(registry.path());
+    assert_eq!(reaped.len(), 1);
+    assert_eq!(reaped[0].cleanup, crate::Cleanup::default());
+    assert!(victim.is_alive());
+    assert!(fake.exists(), "and it removes nothing");
 }
 
 #[test]
