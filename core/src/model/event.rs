@@ -271,14 +271,6 @@ impl TurnEnd {
     }
 }
 
-/// The JSON Schema of one line of `--json`.
-pub fn schema() -> Value {
-    let mut schema = schemars::schema_for!(Event);
-    schema.insert("$id".to_owned(), Value::from("https://wharf.dev/schema/event-0.1.json"));
-    schema.insert("title".to_owned(), Value::from("One line of `wharf run --json`"));
-    schema.to_value()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -34,6 +34,10 @@ pub struct Turn {
     pub extra_dirs: Vec<PathBuf>,
     /// Which conversation to continue.
     pub session: SessionChoice,
+    /// The id that [`Turn::complete`] offers for a new session. Apart from `session`: that the agent cannot use an id is
+    /// reported only if the caller chose it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub offered_session_id: Option<String>,
     /// The model, by the agent's own name for it.
     pub model: Option<String>,
     /// Fallback model if the first is unavailable.
@@ -190,6 +194,7 @@ impl Turn {
             workspace: PathBuf::from("."),
             extra_dirs: vec![],
             session: SessionChoice::Fresh(None),
+            offered_session_id: None,
             model: None,
             fallback_model: None,
             effort: None,
@@ -241,8 +246,8 @@ impl Turn {
         self
     }
 
-    /// Checks the turn against the adapter's options and fills in what was left open: the id of a new session and the
-    /// options' defaults.
+    /// Checks the turn against the adapter's options and fills in what was left open: an id to offer for a new session
+    /// and the options' defaults.
     pub fn complete(
         mut self,
         adapter: &str,
@@ -255,8 +260,15 @@ impl Turn {
                 hint: "give it as an argument, with --file, or on standard input".to_owned(),
             });
         }
+        let folders = std::iter::once(&self.workspace).chain(&self.extra_dirs);
+        if let Some(folder) = folders.into_iter().find(|folder| folder.to_str().is_none()) {
+            return Err(SettingError {
+                message: format!("the folder {} cannot be used: its path is not UTF-8", folder.display()),
+                hint: "rename it: agents, events and recordings have paths as text".to_owned(),
+            });
+        }
         if self.session == SessionChoice::Fresh(None) {
-            self.session = SessionChoice::Fresh(Some(new_session_id()));
+            self.offered_session_id = Some(new_session_id());
         }
         if self.messages && specs.iter().any(|spec| spec.name == DUPLEX && spec.kind == OptionKind::Flag) {
             self.options.entry(DUPLEX.to_owned()).or_insert(Value::Bool(true));
@@ -288,12 +300,9 @@ impl Turn {
     pub fn settings(&self) -> Settings {
         let default = serde_json::to_value(Turn::new("")).unwrap_or_default();
         let Ok(Value::Object(fields)) = serde_json::to_value(self) else { return Settings::new() };
-        let mut settings: Settings = fields
-            .into_iter()
-            .filter(|(name, value)| {
-                !matches!(name.as_str(), "prompt" | "workspace") && default.get(name) != Some(value)
-            })
-            .collect();
+        let mut settings: Settings =
+            fields.into_iter().filter(|(name, value)| default.get(name) != Some(value)).collect();
+        settings.retain(|name, _| !matches!(name.as_str(), "prompt" | "workspace" | "offered_session_id"));
         if let Some(servers) = settings.get_mut("mcp_servers") {
             let named = servers.get("mcpServers").and_then(Value::as_object);
             *servers = named.map(|named| named.keys().cloned().collect()).unwrap_or_default();
@@ -337,9 +346,17 @@ mod tests {
         assert_eq!(turn.options["transport"], "acp");
         assert_eq!(turn.options["bare"], false);
         assert!(!turn.options.contains_key("retries"));
-        assert_eq!(turn.session, SessionChoice::Fresh(Some("new".into())));
         let resumed = complete(Turn::new("hi").with_session(SessionChoice::Resume("s".into())), &[]).expect("valid");
         assert_eq!(resumed.session, SessionChoice::Resume("s".into()));
+    }
+
+    #[test]
+    fn an_id_that_the_caller_chose_is_told_from_one_that_is_offered() {
+        for (chosen, offered) in [(None, Some("new")), (Some("mine"), None)] {
+            let chosen = SessionChoice::Fresh(chosen.map(str::to_owned));
+            let turn = complete(Turn::new("hi").with_session(chosen.clone()), &[]).expect("a valid turn");
+            assert_eq!((&turn.session, turn.offered_session_id.as_deref()), (&chosen, offered));
+        }
     }
 
     #[test]

@@ -4,8 +4,8 @@
 //! Grants are two-sided. What an adapter did not request it does not get, no matter what was granted; and what it
 //! requested it gets only if the user granted it.
 
+use super::pattern::{LIST_LIMIT, check_item, check_path_pattern, path_matches};
 use crate::model::Access;
-use globset::GlobBuilder;
 use std::fmt;
 use std::path::Path;
 use url::Url;
@@ -75,6 +75,26 @@ const LOADER_VARIABLES: [&str; 18] = [
     "RUBYLIB",
     "GIT_EXEC_PATH",
 ];
+
+/// Checks the access that an adapter requests, once, when it is loaded: how much it is, and that every pattern is one.
+pub fn check_requested(access: &Access) -> Result<(), String> {
+    for (name, list) in [
+        ("programs", &access.programs),
+        ("origins", &access.origins),
+        ("variables", &access.variables),
+        ("files", &access.files),
+    ] {
+        if list.len() > LIST_LIMIT {
+            return Err(format!("it requests {} {name}, more than {LIST_LIMIT}", list.len()));
+        }
+        for item in list {
+            let pattern = name == "files" || (name == "programs" && item.contains('/'));
+            let checked = if pattern { check_path_pattern(item) } else { check_item(item) };
+            checked.map_err(|reason| format!("an item of the {name} that it requests is invalid: {reason}"))?;
+        }
+    }
+    Ok(())
+}
 
 impl Grants {
     /// May a program be looked up or run? A name, or an absolute path.
@@ -177,19 +197,6 @@ impl Grants {
     }
 }
 
-/// Whether a path matches a pattern. `*` stays within a folder, `**` does not, `~` is the home. A path with `.` or
-/// `..` in it matches nothing.
-fn path_matches(pattern: &str, path: &str, home: Option<&str>) -> bool {
-    let clean = Path::new(path).is_absolute() && !path.split(['/', '\\']).any(|part| part == "." || part == "..");
-    let pattern = match (pattern.strip_prefix("~/"), home) {
-        (Some(rest), Some(home)) => format!("{}/{rest}", globset::escape(home.trim_end_matches('/'))),
-        (Some(_), None) => return false,
-        (None, _) => pattern.to_owned(),
-    };
-    let glob = GlobBuilder::new(&pattern).literal_separator(true).backslash_escape(true).build();
-    clean && glob.is_ok_and(|glob| glob.compile_matcher().is_match(path))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -213,6 +220,25 @@ mod tests {
             &["~/.agent/*.json", "$STATE/*.jsonl", "/etc/undeclared"],
         );
         Grants { requested, granted, named_program: Some("/opt/mine".into()), home: Some("/home/u".into()) }
+    }
+
+    #[test]
+    fn an_adapter_that_requests_a_pattern_that_cannot_be_one_is_refused() {
+        assert_eq!(check_requested(&grants().requested), Ok(()));
+        let many: Vec<String> = (0..=LIST_LIMIT).map(|number| number.to_string()).collect();
+        let many: Vec<&str> = many.iter().map(String::as_str).collect();
+        let (nested, deep, long) = (format!("/{}", "{".repeat(300)), "{".repeat(200_000), "a".repeat(20 << 20));
+        for (access, reason) in [
+            (access(&[&nested], &[], &[], &[]), "only `~`"),
+            (access(&[], &[], &[], &[&deep]), "longer than 1024 bytes"),
+            (access(&[], &[], &[], &[&long]), "longer than 1024 bytes"),
+            (access(&[&long], &[], &[], &[]), "longer than 1024 bytes"),
+            (access(&[], &[], &many, &[]), "more than 256"),
+            (access(&[], &[""], &[], &[]), "empty"),
+        ] {
+            let error = check_requested(&access).expect_err(reason);
+            assert!(error.contains(reason) && error.len() < 2_000, "{error}");
+        }
     }
 
     fn reason(result: Result<(), Denial>) -> Option<DenialReason> {

@@ -2,6 +2,7 @@
 
 mod addresses;
 mod grants;
+mod pattern;
 
 pub use addresses::{is_loopback, is_public};
-pub use grants::{Denial, DenialReason, Grants};
+pub use grants::{Denial, DenialReason, Grants, check_requested};

@@ -3,7 +3,7 @@
 use super::outcome::EndFacts;
 use super::rules::AskRules;
 use super::timeouts::Timeouts;
-use crate::model::{ExitBehavior, Report, UnsupportedSetting, Usage};
+use crate::model::{ExitBehavior, Report, SessionChoice, UnsupportedSetting, Usage};
 
 /// What a driver knows from the start.
 #[derive(Debug, Clone)]
@@ -18,6 +18,8 @@ pub struct DriverConfig {
     pub stdin_open: bool,
     /// Whether the process is kept for another turn.
     pub keep_alive: bool,
+    /// Which conversation the caller chose.
+    pub session: SessionChoice,
     /// Settings that the agent cannot apply.
     pub unsupported: Vec<UnsupportedSetting>,
     /// What the session had used before, as far as known.
@@ -34,6 +36,7 @@ impl Default for DriverConfig {
             exit_behavior: ExitBehavior::ByItself,
             stdin_open: true,
             keep_alive: false,
+            session: SessionChoice::Fresh(None),
             unsupported: vec![],
             used_before: Usage::default(),
             timed: true,

@@ -68,7 +68,7 @@ impl Driver {
             rule_answers: vec![],
             timers: BTreeMap::new(),
             facts: Facts::default(),
-            summary: Summary::new(config.unsupported, config.used_before),
+            summary: Summary::new(config.session, config.unsupported, config.used_before),
         }
     }
 
@@ -377,9 +377,16 @@ impl Driver {
         self.summary.session().map(|session| session.id.as_str())
     }
 
+    /// Warns if the run was not in the session that the caller chose, or if that is unknown. Called at its end.
+    pub fn check_session(&self, now: Duration, sink: &mut dyn EventSink) {
+        if let Some(text) = self.summary.session_warning(self.facts.declared.as_ref()) {
+            warn(text, now, sink);
+        }
+    }
+
     /// The result of the turn.
     pub fn result(&self) -> TurnResult {
-        let (verdict, _) = decide(&self.facts);
+        let (verdict, _) = decide(&Facts { denied: self.summary.denied_tool(), ..self.facts.clone() });
         TurnResult {
             report: self.summary.report(verdict, self.facts.exit),
             session_usage: self.summary.session_usage(),

@@ -11,6 +11,7 @@ pub mod outcome;
 mod rules;
 mod summary;
 pub mod timeouts;
+mod torn;
 
 pub use config::{DriverConfig, TurnResult};
 pub use driver::Driver;
@@ -19,3 +20,4 @@ pub use ledger::{Ledger, add};
 pub use outcome::EndFacts;
 pub use rules::{AskRule, AskRules, RuleAnswer};
 pub use timeouts::{Timeout, Timeouts};
+pub use torn::torn;

@@ -11,6 +11,8 @@ pub struct Facts {
     pub end: EndFacts,
     /// What the agent declared last.
     pub declared: Option<Verdict>,
+    /// The last tool of the turn that was denied, by its name or id.
+    pub denied: Option<String>,
     /// The adapter trapped or violated the interface, twice in the same place.
     pub adapter_fault: Option<String>,
     /// The process could not be started.
@@ -47,13 +49,22 @@ pub struct Verdict {
 type Row = (&'static str, fn(&Facts) -> Option<Verdict>);
 
 /// The table, strongest row first.
-const TABLE: [Row; 12] = [
+const TABLE: [Row; 13] = [
     ("cancelled", |facts| facts.end.cancelled.then(|| verdict(Outcome::Cancelled, None))),
     ("timeout", |facts| facts.end.timeout.map(|timeout| verdict(Outcome::Limit, Some(timeout.to_string())))),
     ("unanswered ask", |facts| {
         facts.end.unanswered.as_ref().map(|ask| verdict(Outcome::Blocked, Some(format!("nobody answered: {ask}"))))
     }),
     ("failure declared", |facts| facts.declared.clone().filter(|declared| declared.outcome == Outcome::Failed)),
+    ("cancelled by the agent", |facts| {
+        let declared = facts.declared.as_ref()?;
+        let unexplained = declared.outcome == Outcome::Cancelled && declared.detail.is_none();
+        let detail = match &facts.denied {
+            Some(tool) => format!("the agent ended the turn because a tool was denied: {tool}"),
+            None => "the agent ended the turn; the caller did not cancel it".to_owned(),
+        };
+        unexplained.then(|| verdict(Outcome::Cancelled, Some(detail)))
+    }),
     ("outcome declared", |facts| facts.declared.clone()),
     ("adapter failed", |facts| facts.adapter_fault.as_ref().map(|fault| failed(ErrorClass::Protocol, fault.clone()))),
     ("not started", |facts| facts.not_started.clone().map(failed_with)),
@@ -120,6 +131,17 @@ mod tests {
         Failure { retry: Retry::Never, ..Failure::new(ErrorClass::Auth, message) }
     }
 
+    #[test]
+    fn a_turn_that_a_denied_tool_ended_is_told_from_one_that_the_caller_cancelled() {
+        let by_agent = Facts { declared: declared(Outcome::Cancelled), ..Facts::default() };
+        let by_denial = Facts { denied: Some("bash".to_owned()), ..by_agent.clone() };
+        let by_caller = Facts { end: EndFacts { cancelled: true, ..EndFacts::default() }, ..by_denial.clone() };
+        let detail = |facts: &Facts| decide(facts).0.detail;
+        assert_eq!(detail(&by_caller), None);
+        assert!(detail(&by_denial).is_some_and(|detail| detail.ends_with("a tool was denied: bash")));
+        assert!(detail(&by_agent).is_some_and(|detail| detail.contains("the caller did not cancel it")));
+    }
+
     /// Facts, the outcome, the row that decides. Each row occurs at least once.
     #[test]
     fn every_row_decides_where_it_should() {
@@ -161,6 +183,12 @@ mod tests {
         let signalled = Facts { exit: Some(Exit { code: None, signal: Some(9) }), ..Facts::default() };
         let bad = Facts { exit: exit(3), ..Facts::default() };
         let silent = Facts { exit: exit(0), ..Facts::default() };
+        let denied = Facts {
+            declared: declared(Outcome::Cancelled),
+            denied: Some("bash".to_owned()),
+            exit: exit(0),
+            ..Facts::default()
+        };
         let limit = Facts { declared: declared(Outcome::Limit), exit: exit(1), ..Facts::default() };
         for (facts, outcome, row) in [
             (cancelled_late, Outcome::Cancelled, "cancelled"),
@@ -170,6 +198,7 @@ mod tests {
             (success_bad_exit, Outcome::Completed, "outcome declared"),
             (success_then_trap, Outcome::Completed, "outcome declared"),
             (limit, Outcome::Limit, "outcome declared"),
+            (denied, Outcome::Cancelled, "cancelled by the agent"),
             (trapped, Outcome::Failed, "adapter failed"),
             (not_started, Outcome::Failed, "not started"),
             (parsed, Outcome::Failed, "exit and stderr"),

@@ -1,10 +1,11 @@
 //! Collects the content of the report from the events.
 
 use super::ledger::Ledger;
+use super::notices::other_session;
 use super::outcome::Verdict;
 use crate::model::{
-    Drift, EventKind, Exit, FileChange, Outcome, Report, ReportSession, ReportTool, ToolCall, TurnEnd,
-    UnsupportedSetting, Usage, time,
+    Drift, EventKind, Exit, FileChange, Outcome, Report, ReportSession, ReportTool, SessionChoice, ToolCall,
+    ToolStatus, TurnEnd, UnsupportedSetting, Usage, time,
 };
 use crate::stream::{Part, PartKind, StreamedEvent};
 use serde_json::Value;
@@ -20,6 +21,7 @@ const TYPES_LIMIT: usize = 1000;
 /// Collects what the report contains.
 #[derive(Debug)]
 pub(super) struct Summary {
+    chosen: SessionChoice,
     ledger: Ledger,
     session: Option<ReportSession>,
     model: Option<String>,
@@ -92,8 +94,9 @@ impl Tools {
 }
 
 impl Summary {
-    pub(super) fn new(unsupported: Vec<UnsupportedSetting>, used_before: Usage) -> Summary {
+    pub(super) fn new(chosen: SessionChoice, unsupported: Vec<UnsupportedSetting>, used_before: Usage) -> Summary {
         Summary {
+            chosen,
             ledger: Ledger::resuming(used_before),
             session: None,
             model: None,
@@ -205,8 +208,25 @@ impl Summary {
         self.tools.running > 0
     }
 
+    /// The last tool of this turn that was denied, by its name if that is known.
+    pub(super) fn denied_tool(&self) -> Option<String> {
+        let denied = self.tools.calls[self.tools.earlier..].iter().rfind(|call| call.status == ToolStatus::Denied)?;
+        Some(denied.name.clone().unwrap_or_else(|| denied.id.clone()))
+    }
+
     pub(super) fn session_usage(&self) -> Option<Usage> {
         self.ledger.session()
+    }
+
+    /// How the session differs from the chosen one, unless that is explained: by the adapter, or by a turn that failed
+    /// before it had a session.
+    pub(super) fn session_warning(&self, declared: Option<&Verdict>) -> Option<String> {
+        let completed = declared.is_some_and(|verdict| verdict.outcome == Outcome::Completed);
+        let explained = self.unsupported.iter().any(|setting| setting.name == "session");
+        if explained || (self.session.is_none() && !completed) {
+            return None;
+        }
+        other_session(&self.chosen, self.session.as_ref())
     }
 
     /// The session that the agent named last.
@@ -239,7 +259,6 @@ impl Summary {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::ToolStatus;
     use crate::stream::{Text, Whole};
 
     fn part(kind: PartKind, id: &'static str, parent: Option<&'static str>, text: &str) -> StreamedEvent<'static> {
@@ -262,7 +281,7 @@ mod tests {
     }
 
     fn summary() -> Summary {
-        Summary::new(vec![], Usage::default())
+        Summary::new(SessionChoice::Fresh(None), vec![], Usage::default())
     }
 
     fn see(summary: &mut Summary, seconds: u64, mut event: StreamedEvent<'static>) -> EventKind {
