@@ -17,12 +17,13 @@ async fn main() -> Result<()> {
     let component = args.next().unwrap_or_else(|| "./adapter_tutorial.wasm".to_owned());
     let prompt = args.next().unwrap_or_else(|| "one two three".to_owned());
 
-    // An adapter gets the access that it requests and that is granted here, by the adapter's id.
+    // An adapter gets the access that it requests and that is granted here: to this file, by its absolute path.
     let mut config = Config::default();
     let mut access = Access::default();
     access.programs.push("scribe".to_owned());
     access.variables.push("SCRIBE_KEY".to_owned());
-    config.grants.insert("scribe".to_owned(), access);
+    let path = std::fs::canonicalize(&component).unwrap_or_default();
+    config.grants.insert(path.to_string_lossy().into_owned(), access);
 
     // Recordings, sessions and compiled adapters go below this folder, apart from the user's own.
     let dirs = Dirs::below(std::env::temp_dir().join("own-adapter"));

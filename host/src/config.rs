@@ -3,6 +3,7 @@
 //! A project's file comes with the repository, so the author of the repository wrote it: it may choose an adapter and a
 //! model, and may not grant anything, name programs or loosen approvals.
 
+use crate::disk::{Links, read_plain_file};
 use crate::error::{Error, ErrorKind, Result};
 use serde::{Deserialize, Deserializer, de::Error as _};
 use serde_json::Value;
@@ -14,6 +15,12 @@ use wharf_core::turn::Timeouts;
 
 /// The name of the project's file, in the workspace.
 pub const PROJECT_FILE: &str = ".wharf.toml";
+
+/// The largest project's file: it has three settings.
+const PROJECT_LIMIT: u64 = 64 << 10;
+
+/// The largest file of the user.
+const USER_LIMIT: u64 = 1 << 20;
 
 /// What the user's file may set.
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -32,7 +39,8 @@ pub struct Config {
     pub shadow: Vec<String>,
     /// Names of variables that every agent gets beside the base set.
     pub environment: Vec<String>,
-    /// Programs by adapter, instead of what the adapter would find.
+    /// Programs by adapter, instead of what the adapter would find. The keys of this map and of the next two are ids of
+    /// bundled and installed adapters. A file that is named by its path is `sha256:DIGEST`, or its absolute path.
     pub programs: BTreeMap<String, PathBuf>,
     /// What is granted to each adapter, beyond what is granted to the bundled ones.
     pub grants: BTreeMap<String, Access>,
@@ -140,9 +148,10 @@ const USER_ONLY: [&str; 9] =
     ["approvals", "shadow", "environment", "programs", "grants", "options", "timeouts", "limits", "recording"];
 
 impl Config {
-    /// Reads the user's file and then the project's, which overrides it. Missing files set nothing.
-    pub fn load(user: &Path, workspace: &Path) -> Result<Config> {
-        let mut config: Config = read(user, |_| None)?.unwrap_or_default();
+    /// Reads the user's file, for something that concerns no project. A missing file sets nothing.
+    pub fn load_user(user: &Path) -> Result<Config> {
+        // Many people keep their configuration elsewhere, and link to it.
+        let config: Config = read(user, Links::Follow, USER_LIMIT, |_| None)?.unwrap_or_default();
         if let Some(name) = config.environment.iter().find(|name| name.is_empty() || name.contains(['=', '\0'])) {
             let message =
                 format!("the configuration {}: {name:?} in `environment` is not a variable's name", user.display());
@@ -150,7 +159,14 @@ impl Config {
                 Error::new(ErrorKind::Config, message).with_hint("list names only; `--env NAME=VALUE` sets a value")
             );
         }
-        let project: Option<ProjectConfig> = read(&workspace.join(PROJECT_FILE), |message| {
+        Ok(config)
+    }
+
+    /// Reads the user's file and then the project's, which overrides it. Missing files set nothing.
+    pub fn load(user: &Path, workspace: &Path) -> Result<Config> {
+        let mut config = Config::load_user(user)?;
+        let file = workspace.join(PROJECT_FILE);
+        let project: Option<ProjectConfig> = read(&file, Links::Refuse, PROJECT_LIMIT, |message| {
             USER_ONLY.iter().find(|key| message.contains(&format!("unknown field `{key}`"))).map(|key| {
                 format!(
                     "`{key}` may only be in your own file ({}), because a project's file comes with the project",
@@ -160,7 +176,6 @@ impl Config {
         })?;
         if let Some(project) = project {
             if let Some(adapter) = project.adapter.as_deref().filter(|adapter| adapter.contains(['/', '\\', '.'])) {
-                let file = workspace.join(PROJECT_FILE);
                 let message = format!("the configuration {} names the adapter {adapter:?} by a path", file.display());
                 return Err(Error::new(ErrorKind::Config, message).with_hint(
                     "a project's file comes with the project, and so would the adapter: name it with --adapter, or by its id",
@@ -187,15 +202,22 @@ pub fn duration_from_seconds(seconds: f64) -> Result<Duration, String> {
     }
 }
 
-fn read<T: for<'a> Deserialize<'a>>(path: &Path, hint: impl Fn(&str) -> Option<String>) -> Result<Option<T>> {
+fn read<T: for<'a> Deserialize<'a>>(
+    path: &Path,
+    links: Links,
+    limit: u64,
+    hint: impl Fn(&str) -> Option<String>,
+) -> Result<Option<T>> {
+    use std::io::ErrorKind::{FileTooLarge, InvalidData, InvalidInput, NotADirectory, NotFound};
     let shown = path.display();
-    let text = match std::fs::read_to_string(path) {
+    let text = read_plain_file(path, links, limit).and_then(|content| {
+        String::from_utf8(content).map_err(|_| std::io::Error::new(InvalidData, "it is not UTF-8"))
+    });
+    let text = match text {
         Ok(text) => text,
         // That the workspace is not a folder is reported by the turn.
-        Err(error) if matches!(error.kind(), std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory) => {
-            return Ok(None);
-        }
-        Err(error) if matches!(error.kind(), std::io::ErrorKind::IsADirectory | std::io::ErrorKind::InvalidData) => {
+        Err(error) if matches!(error.kind(), NotFound | NotADirectory) => return Ok(None),
+        Err(error) if matches!(error.kind(), InvalidInput | InvalidData | FileTooLarge) => {
             return Err(Error::new(ErrorKind::Config, format!("the configuration {shown} cannot be read: {error}")));
         }
         Err(error) => return Err(Error::system(format!("reading the configuration {shown}"), error)),
@@ -280,6 +302,31 @@ mod tests {
         assert!(error.contains("line 1") && error.contains("xhigh"), "{error}");
         assert_eq!(duration_from_seconds(1.8e19), Ok(LONGEST));
         assert_eq!(duration_from_seconds(f64::INFINITY), Ok(LONGEST));
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_projects_file_that_is_a_link_a_pipe_or_too_large_is_refused_at_once() {
+        let refusal = |make: &dyn Fn(&Path)| {
+            let folder = tempfile::tempdir().expect("a folder");
+            make(&folder.path().join(PROJECT_FILE));
+            let error = Config::load(Path::new("/no/such/file"), folder.path()).expect_err("refused");
+            assert_eq!(error.kind(), ErrorKind::Config);
+            error.to_string()
+        };
+        let link = |target: &'static str| move |path: &Path| std::os::unix::fs::symlink(target, path).expect("a link");
+        assert!(refusal(&link("/dev/zero")).contains("a link"));
+        assert!(refusal(&link("/dev/stdin")).contains("a link"));
+        assert!(refusal(&link("/etc/passwd")).contains("a link"));
+        let pipe = |path: &Path| {
+            let status = std::process::Command::new("mkfifo").arg(path).status();
+            assert!(status.expect("every system has mkfifo").success());
+        };
+        assert!(refusal(&pipe).contains("not a plain file"));
+        let large = |path: &Path| {
+            std::fs::write(path, format!("model = [{}]", "\"x\",".repeat(1 << 20))).expect("written");
+        };
+        assert!(refusal(&large).contains("more than 65536 bytes"));
     }
 
     #[test]

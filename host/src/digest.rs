@@ -1,7 +1,7 @@
 //! SHA-256, as the receipts, the cache and the identity of components use it.
 
+use crate::disk::{Links, open_plain_file};
 use sha2::{Digest as _, Sha256};
-use std::fs::File;
 use std::io::{self, Read as _};
 use std::path::Path;
 
@@ -12,7 +12,7 @@ pub(crate) fn sha256(bytes: &[u8]) -> String {
 
 /// The SHA-256 of a file, without reading all of it into memory.
 pub(crate) fn file_sha256(path: &Path) -> io::Result<String> {
-    let mut file = File::open(path)?;
+    let mut file = open_plain_file(path, Links::Follow)?;
     let mut digest = Sha256::new();
     let mut buffer = vec![0; 64 << 10];
     loop {

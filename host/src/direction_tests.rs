@@ -19,10 +19,10 @@ const CORE: &[Room] = &[("model", &[]), ("policy", &["model"]), ("stream", &["mo
 /// The rooms of `wharf`, lowest first. Those of the facade import anything; nothing imports them.
 const HOST: &[Room] = &[
     ("error", &[]),
-    ("digest", &[]),
     ("disk", &[]),
-    ("dirs", &[]),
-    ("config", &["error"]),
+    ("digest", &["disk"]),
+    ("dirs", &["disk", "error"]),
+    ("config", &["disk", "error"]),
     ("guest", &["config", "digest", "disk", "error"]),
     ("sessions", &["disk", "error"]),
     ("record", &["config", "digest", "disk", "error", "sessions"]),

@@ -4,8 +4,8 @@ use crate::config::Config;
 use crate::dirs::Dirs;
 use crate::error::{Error, ErrorKind, Result};
 use crate::guest::{self, Adapter, AdapterEntry, Engine, Environment, HttpClient, Instance, Limits};
-use crate::launch::{Launcher, RunOptions, environment_for, remove_launch_folders};
-use crate::record::{RecordedRun, Runs};
+use crate::launch::{Explained, Launcher, RunOptions, environment_for, remove_launch_folders};
+use crate::record::{RecordedRun, Runs, remember_torn_runs};
 use crate::replay::{self, Capture, Replayed};
 use crate::run::Run;
 use crate::sessions::Sessions;
@@ -48,12 +48,17 @@ struct Inner {
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Explanation {
-    /// The agent, as it was found.
-    pub binary: Binary,
+    /// The agent, as it was found before, or without starting it; none if that is not possible.
+    pub binary: Option<Binary>,
     /// The turn with everything filled in.
     pub turn: Turn,
-    /// What would be started, and how.
-    pub plan: Plan,
+    /// What would be started, and how; none if the agent is not known.
+    pub plan: Option<Plan>,
+    /// What the adapter would do first to find its agent: `run: claude --version`. It was not done, so the version and
+    /// what depends on it may be missing.
+    pub probes: Vec<String>,
+    /// Why the agent or the plan is not known without these probes.
+    pub unknown: Option<String>,
     /// The names of the variables that the agent would get.
     pub environment: Vec<String>,
 }
@@ -61,7 +66,7 @@ pub struct Explanation {
 impl Host {
     /// The host of this user: their configuration, the project's in the current folder, their data.
     pub fn from_env() -> Result<Host> {
-        let dirs = Dirs::from_env();
+        let dirs = Dirs::from_env()?;
         let current = std::env::current_dir().unwrap_or_default();
         let config = Config::load(&dirs.config, &current)?;
         Host::new(dirs, config)
@@ -87,7 +92,9 @@ impl Host {
     pub fn with_program(&self, adapter: &Adapter, program: PathBuf) -> Host {
         let Launcher { engine, dirs, config, environment, http, live } = &self.0.launcher;
         let mut config = config.clone();
-        config.programs.insert(adapter.info().id.clone(), program);
+        if let Some(key) = adapter.config_keys().first() {
+            config.programs.insert(key.clone(), program);
+        }
         let launcher = Launcher {
             engine: engine.clone(),
             dirs: dirs.clone(),
@@ -155,19 +162,19 @@ impl Host {
         Ok(list)
     }
 
-    /// What a turn would start, without starting it.
+    /// What a turn would start. Nothing is started: not the agent, and none of the adapter's probes.
     pub async fn explain(&self, adapter: &Adapter, turn: Turn, options: &RunOptions) -> Result<Explanation> {
         let launcher = &self.0.launcher;
         let environment = environment_for(&launcher.environment, adapter, options)?;
         let grants = launcher.grants(adapter, &environment)?;
-        let prepared = launcher.prepare(adapter, turn, &grants, &environment).await?;
+        let explained = launcher.explain(adapter, turn, &grants, &environment).await?;
         let mut names: Vec<String> = environment.for_agent(&grants).into_keys().collect();
-        names.extend(prepared.plan.variables.iter().map(|(name, _)| name.clone()));
+        names.extend(explained.plan.iter().flat_map(|plan| &plan.variables).map(|(name, _)| name.clone()));
         names.extend([wharf_supervisor::MARKER_RUN.to_owned(), wharf_supervisor::MARKER_HOST.to_owned()]);
         names.sort();
         names.dedup();
-        let (binary, turn, plan) = (prepared.resolved.binary, prepared.turn, prepared.plan);
-        Ok(Explanation { binary, turn, plan, environment: names })
+        let Explained { turn, binary, plan, probes, unknown } = explained;
+        Ok(Explanation { binary, turn, plan, probes, unknown, environment: names })
     }
 
     /// Starts a turn. Invalid input, a missing agent and a faulty adapter are errors here; once the process has
@@ -213,19 +220,20 @@ impl Host {
         replay::capture(adapter, capture).await
     }
 
-    /// Kills what is left of runs whose host was killed, and removes their launch files.
+    /// Kills what is left of runs whose host was killed, removes their launch files, and remembers their sessions.
     pub fn reap_orphans(&self) -> Vec<ReapedRun> {
         reap_orphans(self.dirs())
     }
 }
 
-/// Kills what is left of runs whose host was killed, and removes their launch files. For a program that does so before
+/// Kills what is left of runs whose host was killed, removes their launch files, and remembers their sessions. For a program that does so before
 /// it has a host.
 pub fn reap_orphans(dirs: &Dirs) -> Vec<ReapedRun> {
     let reaped = wharf_supervisor::reap_orphans(&dirs.live_runs());
     for run in &reaped {
         remove_launch_folders(&run.run);
     }
+    remember_torn_runs(&dirs.runs(), &dirs.sessions());
     reaped
 }
 

@@ -72,7 +72,7 @@ pub use config::{Config, LimitsConfig, PROJECT_FILE, RecordingConfig, TimeoutsCo
 pub use dirs::Dirs;
 pub use error::{Error, ErrorKind, Result};
 pub use host::{Explanation, Host, not_started, reap_orphans};
-pub use launch::{RunOptions, WhenBusy};
+pub use launch::{RunOptions, SessionBusy, WhenBusy};
 pub use run::{Batch, Controller, Delivery, Run, Ticket};
 pub use wharf_core::model::{
     Approvals, Effort, Labels, NextTurn, SessionChoice, Settings, ToolRules, Turn, parse_option,

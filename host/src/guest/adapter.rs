@@ -16,7 +16,9 @@ use wharf_core::model::{AdapterId, AdapterInfo};
 pub enum Source {
     /// It is part of the program.
     Bundled,
-    /// A file.
+    /// A file in the user's adapters folder, whose name is the adapter's id.
+    Installed(PathBuf),
+    /// A file that was named by its path.
     File(PathBuf),
 }
 
@@ -24,7 +26,7 @@ impl fmt::Display for Source {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Source::Bundled => formatter.write_str("bundled"),
-            Source::File(path) => write!(formatter, "{}", path.display()),
+            Source::Installed(path) | Source::File(path) => write!(formatter, "{}", path.display()),
         }
     }
 }
@@ -39,6 +41,7 @@ struct Inner {
     info: AdapterInfo,
     digest: String,
     source: Source,
+    config_keys: Vec<String>,
     component: Linked,
 }
 
@@ -64,6 +67,21 @@ impl Adapter {
         &self.inner.source
     }
 
+    /// The names under which the configuration may grant it access, name its program and set its options: `[grants.KEY]`.
+    /// A bundled or installed adapter has its id. A file that was named by its path has its digest and its real path:
+    /// it can give itself any id, so its id is not a name for it. The first key is the most exact one.
+    pub fn config_keys(&self) -> &[String] {
+        &self.inner.config_keys
+    }
+
+    /// What it is called on a command line: its id, or its path if it is a file that was named so.
+    pub fn name(&self) -> String {
+        match &self.inner.source {
+            Source::File(path) => path.to_string_lossy().into_owned(),
+            _ => self.inner.info.id.clone(),
+        }
+    }
+
     /// Its identity, as a run reports it.
     pub fn id(&self) -> AdapterId {
         let AdapterInfo { id, version, .. } = self.info();
@@ -85,7 +103,22 @@ impl Adapter {
         let describe = async { Instance::start(&component, None).await?.describe().await };
         let info = describe.await.map_err(|fault| refuse(fault.to_string()))?;
         check_info(&info).map_err(refuse)?;
-        Ok(Adapter { inner: Arc::new(Inner { info, digest, source: source.clone(), component }) })
+        let config_keys = config_keys(&source, &info.id, &digest);
+        Ok(Adapter { inner: Arc::new(Inner { info, digest, source: source.clone(), config_keys, component }) })
+    }
+}
+
+/// By where an adapter comes from, never by what it says of itself: the catalog loads bundled and installed adapters only
+/// under their own id.
+fn config_keys(source: &Source, id: &str, digest: &str) -> Vec<String> {
+    match source {
+        Source::Bundled | Source::Installed(_) => vec![id.to_owned()],
+        Source::File(path) => {
+            // On Windows the resolved form (`\\?\C:\…`) is not what a user would write.
+            let real = if cfg!(windows) { std::path::absolute(path) } else { std::fs::canonicalize(path) };
+            let real = real.ok().and_then(|real| real.to_str().map(str::to_owned));
+            std::iter::once(format!("sha256:{digest}")).chain(real).collect()
+        }
     }
 }
 
@@ -94,5 +127,5 @@ fn check_info(info: &AdapterInfo) -> Result<(), String> {
     if info.id.is_empty() || info.id.len() > 64 || !info.id.chars().all(plain) {
         return Err(format!("its id {:?} is not made of lower-case letters, digits and hyphens", info.id));
     }
-    Ok(())
+    wharf_core::policy::check_requested(&info.access)
 }

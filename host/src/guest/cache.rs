@@ -4,10 +4,12 @@
 //! is not compressed: decompressing would cost four milliseconds at every start.
 //!
 //! Anyone who can write to this folder can make wharf run anything, like anyone who can write to the user's programs.
-//! So only the user may write to it; and because a disk may fail, the digest of a file is checked before it is used.
+//! So only the user may write to it, or it is not used; and because a disk may fail, the digest of a file is checked
+//! before it is used. The folder may contain other files, which are never touched.
 
+use crate::disk::{Links, open_plain_file, others_may_write, private_folder};
 use sha2::{Digest as _, Sha256};
-use std::fs::{self, DirBuilder, File};
+use std::fs;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
@@ -35,7 +37,7 @@ impl Cache {
     /// The component with this digest, if an engine like this one has compiled it before.
     pub(crate) fn find(&self, engine: &Engine, digest: &str) -> Option<Component> {
         let path = self.file(engine, digest);
-        if !is_ours(&self.folder) || !is_intact(&path).ok()? {
+        if why_not_ours(&self.folder).is_some() || !is_intact(&path).ok()? {
             return None;
         }
         // SAFETY: the file must contain the output of an engine, and must not change while it is mapped. It is in a
@@ -46,7 +48,7 @@ impl Cache {
         let mapped = unsafe { Component::deserialize_file(engine, &path) };
         mapped.ok().or_else(|| {
             // A file system may forbid executing code that is mapped from it.
-            let bytes = fs::read(&path).ok()?;
+            let bytes = crate::disk::read_plain_file(&path, Links::Refuse, u64::MAX).ok()?;
             let code = &bytes[..bytes.len().checked_sub(DIGEST)?];
             // SAFETY: as above.
             #[expect(unsafe_code, reason = "as above")]
@@ -58,8 +60,9 @@ impl Cache {
     /// Keeps a component for the next start. A failure costs only time.
     pub(crate) fn store(&self, engine: &Engine, digest: &str, component: &Component) {
         let Ok(code) = component.serialize() else { return };
-        if self.write(&self.file(engine, digest), &code).is_ok() {
-            self.prune();
+        match self.write(&self.file(engine, digest), &code) {
+            Ok(()) => self.prune(),
+            Err(error) => tracing::debug!("the compiled adapter is not kept: {error}"),
         }
     }
 
@@ -71,18 +74,11 @@ impl Cache {
 
     /// Writes a temporary file and renames it, so that no process reads a part of it.
     fn write(&self, path: &Path, code: &[u8]) -> io::Result<()> {
-        let mut folder = DirBuilder::new();
-        #[cfg(unix)]
-        std::os::unix::fs::DirBuilderExt::mode(&mut folder, 0o700);
-        folder.recursive(true).create(&self.folder)?;
-        if !is_ours(&self.folder) {
-            // Other users may have put files there: they are removed first.
-            for entry in fs::read_dir(&self.folder)?.flatten() {
-                let _ = fs::remove_file(entry.path());
-            }
+        private_folder().recursive(true).create(&self.folder)?;
+        if let Some(reason) = why_not_ours(&self.folder) {
+            tracing::warn!("the cache is not used, so adapters are compiled at every start: {reason}");
+            return Err(io::Error::other(reason));
         }
-        #[cfg(unix)]
-        fs::set_permissions(&self.folder, std::os::unix::fs::PermissionsExt::from_mode(0o700))?;
         let mut file = tempfile::NamedTempFile::new_in(&self.folder)?;
         file.write_all(code)?;
         file.write_all(&Sha256::digest(code))?;
@@ -90,12 +86,15 @@ impl Cache {
         Ok(())
     }
 
-    /// Removes all but the latest files.
+    /// Removes all but the latest of its own files.
     fn prune(&self) {
-        let modified = |file: &File| file.metadata()?.modified();
-        let files = fs::read_dir(&self.folder).into_iter().flatten().flatten().map(|entry| entry.path());
+        let entries = fs::read_dir(&self.folder).into_iter().flatten().flatten();
+        let files = entries.filter(|entry| entry.file_name().to_str().is_some_and(is_name));
+        // The metadata of an entry is that of the link, if it is one.
+        let files =
+            files.filter_map(|entry| Some((entry.metadata().ok().filter(fs::Metadata::is_file)?, entry.path())));
         let mut files: Vec<(SystemTime, PathBuf)> =
-            files.filter_map(|path| Some((File::open(&path).and_then(|file| modified(&file)).ok()?, path))).collect();
+            files.filter_map(|(found, path)| Some((found.modified().ok()?, path))).collect();
         files.sort();
         for (_, path) in files.iter().rev().skip(KEPT) {
             let _ = fs::remove_file(path);
@@ -103,24 +102,28 @@ impl Cache {
     }
 }
 
-/// Whether nobody else can write to the folder.
-#[cfg(unix)]
-fn is_ours(folder: &Path) -> bool {
-    use std::os::unix::fs::MetadataExt as _;
-    let own = rustix::process::geteuid().as_raw();
-    fs::metadata(folder).is_ok_and(|folder| folder.uid() == own && folder.mode() & 0o022 == 0)
+/// Whether a file has the name of compiled code: the digest of a component, and the hash of an engine.
+fn is_name(name: &str) -> bool {
+    let hex = |text: &str, length| {
+        text.len() == length && text.bytes().all(|byte| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte))
+    };
+    name.split_once('-').is_some_and(|(digest, engine)| hex(digest, 64) && hex(engine, 16))
 }
 
-/// Whether nobody else can write to the folder: on other systems the user's profile ensures that.
-#[cfg(not(unix))]
-fn is_ours(_folder: &Path) -> bool {
-    true
+/// Why the folder cannot be trusted: it must be a folder of this user, in a folder in which nobody else can replace it.
+fn why_not_ours(folder: &Path) -> Option<String> {
+    match fs::symlink_metadata(folder) {
+        Ok(found) if found.is_dir() => {}
+        Ok(_) => return Some(format!("{} is not a folder", folder.display())),
+        Err(error) => return Some(format!("{}: {error}", folder.display())),
+    }
+    others_may_write(folder).or_else(|| folder.parent().and_then(others_may_write))
 }
 
 /// Whether a file ends with the digest of everything before it. The file is read in pieces: it is larger than anything
 /// else that is read at a start.
 fn is_intact(path: &Path) -> io::Result<bool> {
-    let mut file = File::open(path)?;
+    let mut file = open_plain_file(path, Links::Refuse)?;
     let Some(length) = file.metadata()?.len().checked_sub(DIGEST as u64) else { return Ok(false) };
     let mut code = (&mut file).take(length);
     let mut piece = vec![0; 64 << 10];
@@ -149,7 +152,10 @@ mod tests {
     }
 
     fn files(folder: &Path) -> Vec<PathBuf> {
-        fs::read_dir(folder).expect("it exists").map(|entry| entry.expect("an entry").path()).collect()
+        let mut paths: Vec<PathBuf> =
+            fs::read_dir(folder).expect("it exists").map(|entry| entry.expect("an entry").path()).collect();
+        paths.sort();
+        paths
     }
 
     #[test]
@@ -187,18 +193,51 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn a_file_that_others_could_have_written_is_not_used() {
+    fn a_folder_that_others_can_write_to_is_neither_used_nor_changed() {
         let folder = tempfile::tempdir().expect("a folder");
         let compiled = Cache::new(folder.path().to_owned());
         let engine = engine();
         compiled.store(&engine, "a", &compile(&engine));
         assert!(compiled.find(&engine, "a").is_some());
+        fs::write(folder.path().join("thesis.txt"), "years").expect("written");
         let open = std::os::unix::fs::PermissionsExt::from_mode(0o777);
         fs::set_permissions(folder.path(), open).expect("it is ours");
         assert!(compiled.find(&engine, "a").is_none());
+        let before = files(folder.path());
         compiled.store(&engine, "b", &compile(&engine));
-        assert!(compiled.find(&engine, "b").is_some(), "storing something makes the folder private");
-        assert!(compiled.find(&engine, "a").is_none(), "and removes everything that was in it");
+        assert!(compiled.find(&engine, "b").is_none());
+        assert_eq!(files(folder.path()), before);
+        let mode = fs::metadata(folder.path()).expect("it exists").permissions();
+        assert_eq!(std::os::unix::fs::PermissionsExt::mode(&mode) & 0o777, 0o777, "its mode is not changed either");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn the_cache_deletes_nothing_but_its_own_files() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let real = folder.path().join("real");
+        fs::create_dir(&real).expect("created");
+        let own = |number: usize| real.join(format!("{number:064x}-{number:016x}"));
+        let others =
+            ["thesis.txt", "data.db", "0123-0123", &format!("{:064X}-{:016x}", 0xab, 1)].map(|name| real.join(name));
+        for path in &others {
+            fs::write(path, "years").expect("written");
+        }
+        let target = folder.path().join("target");
+        fs::write(&target, "years").expect("written");
+        std::os::unix::fs::symlink(&target, own(KEPT + 9)).expect("a link");
+        for number in 0..KEPT + 3 {
+            fs::write(own(number), "code").expect("written");
+        }
+        Cache::new(real.clone()).prune();
+        assert!(others.iter().all(|path| path.exists()) && target.exists());
+        assert_eq!(files(&real).len(), KEPT + others.len() + 1, "the link is no file of the cache");
+        // A link to a folder is not used at all.
+        let link = folder.path().join("link");
+        std::os::unix::fs::symlink(&real, &link).expect("a link");
+        let before = files(&real);
+        Cache::new(link).store(&engine(), "a", &compile(&engine()));
+        assert_eq!(files(&real), before);
     }
 
     #[test]
@@ -218,9 +257,9 @@ mod tests {
         let engine = engine();
         let component = compile(&engine);
         for number in 0..KEPT + 3 {
-            compiled.store(&engine, &number.to_string(), &component);
+            compiled.store(&engine, &format!("{number:064x}"), &component);
         }
         assert_eq!(files(folder.path()).len(), KEPT);
-        assert!(compiled.find(&engine, &(KEPT + 2).to_string()).is_some(), "the last one");
+        assert!(compiled.find(&engine, &format!("{:064x}", KEPT + 2)).is_some(), "the last one");
     }
 }

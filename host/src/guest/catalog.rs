@@ -47,7 +47,7 @@ pub(crate) fn entries(folder: &Path, config: &Config) -> Result<Vec<AdapterEntry
         if let (Some(at), true) = (bundled, allowed) {
             entries[at].shadowed = true;
         }
-        entries.push(AdapterEntry { id, source: Source::File(path), shadowed: bundled.is_some() && !allowed });
+        entries.push(AdapterEntry { id, source: Source::Installed(path), shadowed: bundled.is_some() && !allowed });
     }
     Ok(entries)
 }
@@ -61,6 +61,8 @@ fn components_in(folder: &Path) -> Result<Vec<PathBuf>> {
     let mut paths: Vec<PathBuf> = listing
         .filter_map(|entry| Some(entry.ok()?.path()))
         .filter(|path| path.extension().is_some_and(|extension| extension == "wasm"))
+        // A pipe in the folder would be waited for.
+        .filter(|path| std::fs::metadata(path).is_ok_and(|found| found.is_file()))
         .collect();
     paths.sort();
     Ok(paths)
@@ -69,12 +71,12 @@ fn components_in(folder: &Path) -> Result<Vec<PathBuf>> {
 /// Loads an adapter by its id, or by the path of its file.
 pub(crate) async fn load(engine: &Engine, folder: &Path, config: &Config, name: &str) -> Result<Adapter> {
     if name.contains(['/', '\\']) || Path::new(name).extension().is_some_and(|extension| extension == "wasm") {
-        return load_file(engine, Path::new(name)).await;
+        return load_file(engine, Source::File(PathBuf::from(name)), Path::new(name)).await;
     }
     let entries = entries(folder, config)?;
     match entries.iter().find(|entry| entry.id == name && !entry.shadowed) {
-        Some(AdapterEntry { source: Source::File(path), .. }) => {
-            let adapter = load_file(engine, path).await?;
+        Some(AdapterEntry { source: source @ (Source::Installed(path) | Source::File(path)), .. }) => {
+            let adapter = load_file(engine, source.clone(), path).await?;
             if adapter.info().id == name {
                 return Ok(adapter);
             }
@@ -86,7 +88,11 @@ pub(crate) async fn load(engine: &Engine, folder: &Path, config: &Config, name: 
         }
         Some(AdapterEntry { source: Source::Bundled, .. }) => {
             let adapter = bundled().find(|adapter| adapter.id == name).expect("the entry was made from a bundled one");
-            Adapter::load(engine, adapter.component, Source::Bundled).await
+            let loaded = Adapter::load(engine, adapter.component, Source::Bundled).await?;
+            if loaded.info().id == name {
+                return Ok(loaded);
+            }
+            Err(Error::adapter(format!("the bundled adapter `{name}` calls itself `{}`", loaded.info().id)))
         }
         None => {
             let known: Vec<&str> =
@@ -99,10 +105,10 @@ pub(crate) async fn load(engine: &Engine, folder: &Path, config: &Config, name: 
     }
 }
 
-async fn load_file(engine: &Engine, path: &Path) -> Result<Adapter> {
+async fn load_file(engine: &Engine, source: Source, path: &Path) -> Result<Adapter> {
     let bytes = read_component(path, engine.limits.component)
         .map_err(|error| Error::invalid(format!("the adapter {} cannot be read: {error}", path.display())))?;
-    Adapter::load(engine, &bytes, Source::File(path.to_owned())).await
+    Adapter::load(engine, &bytes, source).await
 }
 
 /// The content of the file, at most one byte more than the limit: the file may be a device without end.
@@ -113,19 +119,23 @@ fn read_component(path: &Path, limit: usize) -> std::io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// What an adapter is granted: what the user's file says, and for a bundled one what comes with it.
+/// What an adapter is granted: what the user's file says of its keys, and for a bundled one what comes with it.
 pub(crate) fn grants(adapter: &Adapter, config: &Config) -> Result<Access> {
+    let mut grants = Access::default();
+    let mut grant = |access: Access| {
+        grants.programs.extend(access.programs);
+        grants.origins.extend(access.origins);
+        grants.variables.extend(access.variables);
+        grants.files.extend(access.files);
+    };
+    adapter.config_keys().iter().filter_map(|key| config.grants.get(key)).cloned().for_each(&mut grant);
     let id = adapter.info().id.as_str();
-    let mut grants = config.grants.get(id).cloned().unwrap_or_default();
     if *adapter.source() == Source::Bundled
         && let Some(adapter) = bundled().find(|adapter| adapter.id == id)
     {
         let bundled: Access = toml::from_str(adapter.grants)
             .map_err(|error| Error::adapter(format!("the bundled grants of {id}: {error}")))?;
-        grants.programs.extend(bundled.programs);
-        grants.origins.extend(bundled.origins);
-        grants.variables.extend(bundled.variables);
-        grants.files.extend(bundled.files);
+        grant(bundled);
     }
     Ok(grants)
 }

@@ -10,8 +10,8 @@ const PACKAGE: &str = "wharf:runtime";
 const VERSION: &str = "0.1";
 
 /// The parts of WASI that the standard libraries of guest languages need to start. Nothing is available through them:
-/// no folders, no variables, a clock that never advances. Sockets and HTTP are not offered at all.
-const WASI: [&str; 5] = ["wasi:cli", "wasi:clocks", "wasi:filesystem", "wasi:io", "wasi:random"];
+/// no folders, no variables, a clock that never advances, sockets that cannot be created. HTTP is not offered at all.
+const WASI: [&str; 6] = ["wasi:cli", "wasi:clocks", "wasi:filesystem", "wasi:io", "wasi:random", "wasi:sockets"];
 
 /// A linked component.
 pub(crate) struct Linked {
@@ -35,16 +35,28 @@ impl Linked {
     /// Checks a component, compiles it and links it.
     pub(super) fn new(engine: &Engine, bytes: &[u8], digest: &str) -> Result<Linked, Refusal> {
         check_header(bytes, engine.limits.component)?;
-        let component = engine.component(bytes, digest).map_err(|error| Refusal {
-            reason: format!("it is not a valid component: {}", first_line(&error)),
-            hint: Some("the file may be truncated or damaged; download or build it again"),
-        })?;
+        let component = engine.component(bytes, digest).map_err(|error| invalid(&error))?;
         check_imports(engine, &component)?;
         let pre = v0_1::link(&engine.wasm, &component).map_err(|error| Refusal {
             reason: format!("it does not implement the interface {PACKAGE}@{VERSION}: {}", first_line(&error)),
             hint: Some("build it for a version of the interface that this wharf supports; see wit/README.md"),
         })?;
         Ok(Linked { engine: engine.clone(), pre })
+    }
+}
+
+/// Why a component does not compile.
+fn invalid(error: &wasmtime::Error) -> Refusal {
+    let whole = format!("{error:#}");
+    if whole.contains("component model async") || whole.contains("`async`") {
+        return Refusal {
+            reason: format!("it uses async functions of the component model, which adapters do not have: {whole}"),
+            hint: Some("build it without async; with jco, use `--backend-qjs-disable-async`"),
+        };
+    }
+    Refusal {
+        reason: format!("it is not a valid component: {}", first_line(error)),
+        hint: Some("the file may be truncated or damaged; download or build it again"),
     }
 }
 

@@ -92,7 +92,11 @@ impl Instance {
     }
 
     fn end<T>(&mut self, name: &'static str, result: wasmtime::Result<T>) -> Result<T, Fault> {
-        self.store.data_mut().call = Call { name: "no call", host_open: false };
+        let state = self.store.data_mut();
+        state.call = Call { name: "no call", host_open: false };
+        if let Some(imports) = &mut state.imports {
+            imports.end_call();
+        }
         result.map_err(|error| fault(&mut self.store, name, self.compute, &error))
     }
 

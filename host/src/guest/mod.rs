@@ -14,6 +14,7 @@ mod instance;
 mod state;
 mod stderr_tail;
 mod v0_1;
+mod wasi;
 
 pub use adapter::{Adapter, Source};
 pub use catalog::AdapterEntry;

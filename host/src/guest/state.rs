@@ -2,14 +2,14 @@
 
 use super::imports::Imports;
 use super::stderr_tail::StderrTail;
-use std::time::Duration;
+use super::wasi::FrozenClock;
 use wasmtime::ResourceLimiter;
-use wasmtime_wasi::{HostMonotonicClock, HostWallClock, ResourceTable, WasiCtx, WasiCtxBuilder, WasiCtxView, WasiView};
+use wasmtime_wasi::{ResourceTable, WasiCtx, WasiCtxBuilder, WasiCtxView, WasiView};
 
 /// What a store holds.
 pub(crate) struct State {
     wasi: WasiCtx,
-    table: ResourceTable,
+    pub(super) table: ResourceTable,
     pub(super) limits: MemoryLimiter,
     pub(super) stderr: StderrTail,
     /// Ticks left for the current call.
@@ -43,6 +43,7 @@ impl State {
             .insecure_random_seed(0x5a5a)
             .allow_tcp(false)
             .allow_udp(false)
+            .allow_ip_name_lookup(false)
             .build();
         State {
             wasi,
@@ -113,29 +114,6 @@ impl ResourceLimiter for MemoryLimiter {
 
     fn tables(&self) -> usize {
         32
-    }
-}
-
-/// A clock that never advances.
-struct FrozenClock;
-
-impl HostWallClock for FrozenClock {
-    fn resolution(&self) -> Duration {
-        Duration::from_secs(1)
-    }
-
-    fn now(&self) -> Duration {
-        Duration::ZERO
-    }
-}
-
-impl HostMonotonicClock for FrozenClock {
-    fn resolution(&self) -> u64 {
-        1
-    }
-
-    fn now(&self) -> u64 {
-        0
     }
 }
 

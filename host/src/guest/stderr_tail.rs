@@ -1,12 +1,15 @@
 //! The end of a guest's stderr. The text of a panic is at the end, no matter how much was written before it; a guest
 //! that writes without end costs no memory.
 
+use bytes::Bytes;
 use std::io;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
 use tokio::io::AsyncWrite;
+use wasmtime_wasi::async_trait;
 use wasmtime_wasi::cli::{IsTerminal, StdoutStream};
+use wasmtime_wasi::p2::{OutputStream, Pollable, StreamResult};
 use wharf_core::stream::Tail;
 
 /// How many bytes are kept.
@@ -59,6 +62,35 @@ impl StdoutStream for StderrTail {
     fn async_stream(&self) -> Box<dyn AsyncWrite + Send + Sync> {
         Box::new(self.clone())
     }
+
+    /// A stream that takes everything at once. The default has a task that writes in the background, and a guest could
+    /// count how long it is busy.
+    fn p2_stream(&self) -> Box<dyn OutputStream> {
+        Box::new(self.clone())
+    }
+}
+
+/// How many bytes a guest may write at once.
+const PERMIT: usize = 64 << 10;
+
+impl OutputStream for StderrTail {
+    fn write(&mut self, bytes: Bytes) -> StreamResult<()> {
+        self.lock().push(&bytes);
+        Ok(())
+    }
+
+    fn flush(&mut self) -> StreamResult<()> {
+        Ok(())
+    }
+
+    fn check_write(&mut self) -> StreamResult<usize> {
+        Ok(PERMIT)
+    }
+}
+
+#[async_trait]
+impl Pollable for StderrTail {
+    async fn ready(&mut self) {}
 }
 
 #[cfg(test)]

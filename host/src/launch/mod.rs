@@ -1,14 +1,17 @@
 //! From a turn to a started process: finds the agent, builds and checks the command line, writes the files.
 
 mod environment;
+mod explain;
 mod files;
 mod options;
 mod plan;
 mod resolve;
+mod session;
 mod start;
 
 pub(crate) use environment::environment_for;
+pub(crate) use explain::Explained;
 pub(crate) use files::remove_launch_folders;
-pub use options::{RunOptions, WhenBusy};
+pub use options::{RunOptions, SessionBusy, WhenBusy};
 pub(crate) use plan::plan_unchecked;
 pub(crate) use start::Launcher;

@@ -33,6 +33,8 @@ pub struct RunOptions {
     pub state_dir: Option<PathBuf>,
     /// What happens if as many runs are live as the configuration allows.
     pub when_busy: WhenBusy,
+    /// What happens if another live run uses the session that this one resumes.
+    pub session_busy: SessionBusy,
     /// Do not record this run.
     pub unrecorded: bool,
     /// Give events as lines of JSON only: for a caller that passes them on unchanged.
@@ -54,4 +56,14 @@ pub enum WhenBusy {
     Wait,
     /// The start fails with [`ErrorKind::Busy`](crate::ErrorKind::Busy).
     Refuse,
+}
+
+/// What happens if another live run uses the session. Unrecorded runs are not counted.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum SessionBusy {
+    /// The start fails with [`ErrorKind::Busy`](crate::ErrorKind::Busy): the other run may be waiting for a person.
+    #[default]
+    Refuse,
+    /// The start waits until the other run has ended.
+    Wait,
 }

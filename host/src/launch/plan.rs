@@ -2,7 +2,7 @@
 
 use crate::error::{Error, Result};
 use crate::guest::{Adapter, Environment, Instance, Launch, PromptDelivery};
-use wharf_core::model::{Arg, Binary, Capability, Failure, Plan, Retry, Turn, UnsupportedSetting};
+use wharf_core::model::{Arg, Binary, Capability, Failure, Plan, Retry, SessionChoice, Turn, UnsupportedSetting};
 use wharf_core::policy::{Denial, Grants};
 
 /// Lets the adapter build its command line, and checks it.
@@ -17,8 +17,10 @@ pub(crate) async fn plan(
     let id = &adapter.info().id;
     let plan = plan_unchecked(id, instance, turn, binary).await?;
     let denied = |denial: Denial| {
-        Error::adapter(format!("the adapter {id} requested {denial}"))
-            .with_hint(format!("`wharf adapters show {id}` shows what it requests and what is granted"))
+        Error::adapter(format!("the adapter {id} requested {denial}")).with_hint(format!(
+            "`wharf adapters show {}` prints what it requests and the grants to add",
+            adapter.name()
+        ))
     };
     grants.run_program(&binary.program, |name| environment.program_path(name)).map_err(denied)?;
     for (name, _) in &plan.variables {
@@ -48,6 +50,10 @@ pub(crate) async fn plan_unchecked(id: &str, instance: &mut Instance, turn: &Tur
     plan.framing = launch.framing;
     plan.exit_behavior = launch.exit_behavior;
     plan.unsupported = launch.unsupported;
+    if turn.session == SessionChoice::Fresh(None) {
+        // The adapter cannot use the id that it was offered, which no caller asked for.
+        plan.unsupported.retain(|setting| setting.name != "session");
+    }
     if turn.messages
         && let Some(reason) = why_no_messages(plan.stdin_open, &binary.capabilities)
     {

@@ -3,7 +3,7 @@
 //! again. Lists of models are cached in the same way; a missing list is cached for a shorter time.
 
 use crate::digest::{file_sha256, sha256};
-use crate::disk::write_atomically;
+use crate::disk::{Links, others_may_write, private_folder, read_plain_file, write_atomically};
 use crate::guest::{Adapter, Environment};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
@@ -18,6 +18,9 @@ const REMEMBERED: Duration = Duration::from_hours(1);
 /// How long a missing list of models is remembered: long enough not to ask a broken server in every turn.
 const REFUSED: Duration = Duration::from_mins(1);
 
+/// The largest file of what is remembered.
+const LIMIT: u64 = 4 << 20;
+
 /// A program that was found, and the state of its file.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Resolved {
@@ -31,6 +34,8 @@ pub(crate) struct Resolved {
 
 /// Where one adapter's agent is remembered, for one environment.
 pub(crate) struct Remembered {
+    /// What other users could have written is not used: it names the arguments of a program.
+    trusted: bool,
     path: PathBuf,
     models: PathBuf,
     secrets: Secrets,
@@ -49,7 +54,9 @@ impl Remembered {
             environment.get("PATH")
         );
         let name = format!("{}.json", &sha256(key.as_bytes())[..32]);
+        let folders = [cache.to_owned(), cache.join("agents"), cache.join("models")];
         Remembered {
+            trusted: folders.iter().all(|folder| others_may_write(folder).is_none()),
             path: cache.join("agents").join(&name),
             models: cache.join("models").join(name),
             secrets: Secrets::new(variables),
@@ -58,7 +65,7 @@ impl Remembered {
 
     /// The list of models, if it is recent.
     pub(crate) fn recall_models(&self) -> Option<ModelList> {
-        let list: ModelList = serde_json::from_slice(&std::fs::read(&self.models).ok()?).ok()?;
+        let list: ModelList = self.read(&self.models)?;
         let limit = if matches!(list, ModelList::Models(_)) { REMEMBERED } else { REFUSED };
         (age(&self.models)? < limit).then_some(list)
     }
@@ -70,7 +77,7 @@ impl Remembered {
 
     pub(crate) fn recall(&self) -> Option<Resolved> {
         let fresh = age(&self.path)? < REMEMBERED;
-        let resolved: Resolved = serde_json::from_slice(&std::fs::read(&self.path).ok()?).ok()?;
+        let resolved: Resolved = self.read(&self.path)?;
         let same = resolved.stamp.is_some() && stamp(&resolved.binary.program) == resolved.stamp;
         (fresh && same).then_some(resolved)
     }
@@ -84,10 +91,19 @@ impl Remembered {
         resolved
     }
 
+    fn read<T: for<'a> Deserialize<'a>>(&self, path: &Path) -> Option<T> {
+        if !self.trusted || others_may_write(path).is_some() {
+            return None;
+        }
+        serde_json::from_slice(&read_plain_file(path, Links::Refuse, LIMIT).ok()?).ok()
+    }
+
     /// Redacted, because an adapter may have included the value of a variable.
     fn write(&self, path: &Path, what: &impl Serialize) {
-        if let Ok(text) = serde_json::to_string(what) {
-            let _ = path.parent().map(std::fs::create_dir_all);
+        if let Ok(text) = serde_json::to_string(what)
+            && self.trusted
+        {
+            let _ = path.parent().map(|folder| private_folder().recursive(true).create(folder));
             let _ = write_atomically(path, &[self.secrets.redact(&text).as_bytes()]);
         }
     }

@@ -5,11 +5,12 @@ use super::files::launch_folder;
 use super::options::{RunOptions, WhenBusy};
 use super::plan::{plan, refused};
 use super::resolve::{Remembered, Resolved};
+use super::session::SessionUse;
 use crate::config::Config;
 use crate::dirs::Dirs;
 use crate::error::{Error, ErrorKind, Result};
 use crate::guest::{self, Adapter, Engine, Environment, HttpClient, Imports, Instance};
-use crate::record::{Journal, Kind, LaunchRecord, RunRecord};
+use crate::record::{Journal, Kind, LaunchRecord, RunRecord, Runs};
 use crate::run::{self, Exchange, Parts, Run, RunClock, TurnContext};
 use crate::sessions::Sessions;
 use std::ffi::OsString;
@@ -46,7 +47,7 @@ pub(crate) struct Launcher {
 impl Launcher {
     /// What an adapter requests and what is granted to it.
     pub(crate) fn grants(&self, adapter: &Adapter, environment: &Environment) -> Result<Grants> {
-        let named = self.config.programs.get(&adapter.info().id);
+        let named = adapter.config_keys().iter().find_map(|key| self.config.programs.get(key));
         Ok(Grants {
             requested: adapter.info().access.clone(),
             granted: guest::grants(adapter, &self.config)?,
@@ -56,7 +57,7 @@ impl Launcher {
     }
 
     pub(crate) fn imports(&self, grants: &Grants, environment: &Environment) -> Imports {
-        Imports::new(grants.clone(), environment.clone(), self.http.clone())
+        Imports::new(grants.clone(), environment.clone(), self.http.clone()).with_live_runs(self.dirs.live_runs())
     }
 
     pub(crate) fn remembered(&self, adapter: &Adapter, grants: &Grants, environment: &Environment) -> Remembered {
@@ -121,11 +122,7 @@ impl Launcher {
         environment: &Environment,
     ) -> Result<Prepared> {
         let info = adapter.info();
-        let mut turn = complete_workspace(turn)?;
-        for (name, value) in self.config.options.get(&info.id).into_iter().flatten() {
-            turn.options.entry(name.clone()).or_insert_with(|| value.clone());
-        }
-        let turn = turn.complete(&info.id, &info.options, || uuid::Uuid::new_v4().to_string())?;
+        let turn = self.complete_turn(adapter, turn)?;
         let resolved = self.resolve(adapter, grants, environment).await?;
         if resolved.binary.support == Support::Unsupported {
             let version = resolved.binary.version.as_deref().unwrap_or("of an unknown version");
@@ -140,6 +137,17 @@ impl Launcher {
         let mut instance = Instance::start(adapter.component(), Some(imports)).await?;
         let plan = plan(adapter, &mut instance, &turn, &resolved.binary, grants, environment).await?;
         Ok(Prepared { turn, resolved, plan, instance })
+    }
+
+    /// The turn with the configured options and everything else filled in.
+    pub(super) fn complete_turn(&self, adapter: &Adapter, turn: Turn) -> Result<Turn> {
+        let info = adapter.info();
+        let mut turn = complete_workspace(turn)?;
+        let configured = adapter.config_keys().iter().filter_map(|key| self.config.options.get(key));
+        for (name, value) in configured.flatten() {
+            turn.options.entry(name.clone()).or_insert_with(|| value.clone());
+        }
+        Ok(turn.complete(&info.id, &info.options, || uuid::Uuid::new_v4().to_string())?)
     }
 
     /// Starts a run.
@@ -174,9 +182,18 @@ impl Launcher {
         let mut record = RunRecord::new(&self.dirs.data, sessions.is_some(), &self.config.recording)?;
         let used_before = used_before(sessions.as_deref(), &turn.session);
 
+        let session = sessions.as_ref().map(|sessions| {
+            SessionUse::new(sessions.clone(), Runs::new(self.dirs.runs()), &adapter.info().id, record.run())
+        });
+        if let Some(session) = &session {
+            session.begin(&turn.session, options.session_busy).await?;
+        }
         let folder = launch_folder(&plan, record.run())?;
         if let Some(imports) = instance.imports() {
             imports.set_launch_folder(folder.path());
+            if sessions.is_some() {
+                imports.keep_answers();
+            }
         }
         let mut variables = environment.for_agent(&grants);
         for (name, value) in &plan.variables {
@@ -197,7 +214,8 @@ impl Launcher {
         };
         let clock = RunClock::start();
         let mut journal = Journal::new(record.files()?, secrets);
-        journal.record_text(Kind::Launch, clock.now(), &serde_json::json!(launch).to_string());
+        let text = serde_json::to_string(&launch).map_err(|error| Error::system("recording the launch", error))?;
+        journal.record_text(Kind::Launch, clock.now(), &text);
 
         let mut spec = SpawnSpec::new(&plan.program, &turn.workspace, record.run());
         spec.args = args.into_iter().map(OsString::from).collect();
@@ -216,6 +234,7 @@ impl Launcher {
             prompt: plan.stdin,
             stdin_open: plan.stdin_open,
             lines_only: options.lines_only,
+            on_session: Box::new(move |id| session.iter().for_each(|session| session.named(id))),
         };
         let id = record.run().to_owned();
         Ok(run::start(id, &adapter.info().id, parts, move |ended| {
@@ -242,6 +261,7 @@ impl Launcher {
             exit_behavior: plan.exit_behavior,
             stdin_open: plan.stdin_open,
             keep_alive: options.keep_alive,
+            session: turn.session.clone(),
             unsupported: plan.unsupported.clone(),
             used_before: launch.used_before.clone(),
             timed: true,

@@ -10,7 +10,7 @@ use super::writer::{RecordingWriter, Summary};
 use crate::config::RecordingConfig;
 use crate::error::{Error, Result};
 use crate::sessions::{SessionTurn, Sessions};
-use std::fs::File;
+use std::fs::{File, OpenOptions};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 use wharf_core::model::{Event, EventKind, Report, SessionChoice};
@@ -44,7 +44,11 @@ impl Drop for RunRecord {
     /// killed.
     fn drop(&mut self) {
         if let Some(folder) = self.folder.as_ref().filter(|_| !self.process_started) {
-            let _ = std::fs::remove_dir_all(folder.path());
+            // Without descriptors nothing can be listed, but these can still be removed.
+            for file in [folder.recording(), folder.events()] {
+                let _ = std::fs::remove_file(file);
+            }
+            let _ = std::fs::remove_dir(folder.path()).or_else(|_| std::fs::remove_dir_all(folder.path()));
         }
     }
 }
@@ -77,7 +81,12 @@ impl RunRecord {
         let path = folder.recording();
         let writer = RecordingWriter::create(&path, self.limits.run_bytes)
             .map_err(|error| Error::system("starting a recording", error))?;
-        let events = File::create(folder.events())
+        let mut options = OpenOptions::new();
+        options.write(true).create_new(true);
+        #[cfg(unix)]
+        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+        let events = options
+            .open(folder.events())
             .map_err(|error| Error::system(format!("creating {}", folder.events().display()), error))?;
         Ok(Some((writer, path, events)))
     }
@@ -107,6 +116,7 @@ impl RunRecord {
             let turn = session_turn(launch, &report, result.session_usage);
             // The run is recorded: a failure to remember its session must not make it a failed run.
             warn_if_failed(sessions.remember_turn(&turn).map(drop));
+            warn_if_failed(sessions.release(&self.run));
             let started = &launch.started;
             let version = launch.binary.version.as_deref();
             warn_if_failed(sessions.count_drift(&started.adapter.id, &started.adapter.version, version, &report.drift));
@@ -167,7 +177,8 @@ impl RunRecord {
     }
 }
 
-fn session_turn(
+/// What a session needs to know of a turn.
+pub(super) fn session_turn(
     launch: &LaunchRecord,
     report: &Report,
     session_usage: Option<wharf_core::model::Usage>,

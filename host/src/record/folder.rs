@@ -14,13 +14,13 @@ pub(super) mod tests;
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use jiff::Timestamp;
 use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
 
-use crate::disk::private_folder;
+use crate::disk::{Links, open_plain_file, open_plain_file_with, private_folder};
 use crate::error::{Error, Result};
 
 /// The file of the run's raw bytes.
@@ -29,6 +29,8 @@ pub(super) const RECORDING: &str = "recording";
 pub(super) const EVENTS: &str = "events.jsonl";
 /// The file of the run's receipt, which is written last.
 pub(super) const RECEIPT: &str = "receipt.json";
+/// The largest receipt that is read. It lists tools and changed files.
+pub(super) const RECEIPT_LIMIT: u64 = 256 << 20;
 
 /// An id for a run that starts now: the time in UTC and eight random digits, as in `20261116T015713-ab12cd34`. Ids sort
 /// by time.
@@ -47,6 +49,11 @@ fn start_time(id: &str) -> Option<Timestamp> {
         return None;
     }
     TimeZone::UTC.to_timestamp(time.parse::<DateTime>().ok()?).ok()
+}
+
+/// Whether a text is the id of a run.
+pub(crate) fn is_run_id(id: &str) -> bool {
+    start_time(id).is_some()
 }
 
 /// The folder of one run.
@@ -137,11 +144,16 @@ pub(super) fn size_of(folder: &Path) -> u64 {
     sizes.sum()
 }
 
+/// How long a lock file may exist before it is locked.
+const NEW: Duration = Duration::from_mins(1);
+
 /// The lock of a run, held until the value is dropped.
 #[derive(Debug)]
 pub(super) struct Lock {
     path: PathBuf,
     _file: File,
+    /// Whether the file stays when the lock is released.
+    keep_file: bool,
 }
 
 impl Lock {
@@ -153,23 +165,43 @@ impl Lock {
         match file.lock() {
             // A run without a lock is better than no run. Where locks are unsupported, nothing is pruned either.
             Err(error) if error.kind() != io::ErrorKind::Unsupported => Err(error),
-            _ => Ok(Lock { path, _file: file }),
+            _ => Ok(Lock { path, _file: file, keep_file: false }),
+        }
+    }
+
+    /// Removes lock files without a run: their host was killed before it created the folder, or the run was deleted. One
+    /// that is new may be about to be locked. Those of torn runs are removed when their sessions are remembered.
+    pub(super) fn remove_abandoned(root: &Path) {
+        for file in fs::read_dir(root).into_iter().flatten().flatten() {
+            let name = file.file_name().into_string().unwrap_or_default();
+            let Some(id) = name.strip_suffix(".lock").filter(|id| is_run_id(id)) else { continue };
+            let created = file.metadata().and_then(|metadata| metadata.modified());
+            let age = created.ok().and_then(|created| SystemTime::now().duration_since(created).ok());
+            if age.is_some_and(|age| age > NEW) && !root.join(id).is_dir() {
+                // A lock that can be acquired belongs to nobody. Its file is removed when it is dropped.
+                drop(Lock::try_acquire(root, id));
+            }
         }
     }
 
     /// Acquires the lock unless another process holds it.
     pub(super) fn try_acquire(root: &Path, id: &str) -> io::Result<Option<Lock>> {
         let path = Lock::path(root, id);
-        let file = OpenOptions::new().append(true).create(true).open(&path)?;
+        let file = open_plain_file_with(OpenOptions::new().append(true).create(true), &path, Links::Refuse)?;
         match file.try_lock() {
-            Ok(()) => Ok(Some(Lock { path, _file: file })),
+            Ok(()) => Ok(Some(Lock { path, _file: file, keep_file: false })),
             Err(TryLockError::WouldBlock) => Ok(None),
             Err(TryLockError::Error(error)) => Err(error),
         }
     }
 
+    /// Releases the lock and leaves its file, which shows that the run was not looked at yet.
+    pub(super) fn release(mut self) {
+        self.keep_file = true;
+    }
+
     pub(super) fn is_held(root: &Path, id: &str) -> bool {
-        let file = File::open(Lock::path(root, id));
+        let file = open_plain_file(&Lock::path(root, id), Links::Refuse);
         file.is_ok_and(|file| matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock)))
     }
 
@@ -182,6 +214,16 @@ impl Drop for Lock {
     fn drop(&mut self) {
         // The file is removed before it is closed. A process that has opened it meanwhile acquires a lock without
         // meaning, for a run that has ended; ids are never reused.
-        let _ = fs::remove_file(&self.path);
+        if !self.keep_file {
+            let _ = fs::remove_file(&self.path);
+        }
     }
+}
+
+/// The runs that have a lock file: those that are live, and those whose host was killed.
+pub(super) fn locked(root: &Path) -> Vec<String> {
+    let names =
+        fs::read_dir(root).into_iter().flatten().flatten().filter_map(|file| file.file_name().into_string().ok());
+    let ids = names.filter_map(|name| name.strip_suffix(".lock").map(str::to_owned));
+    ids.filter(|id| start_time(id).is_some()).collect()
 }

@@ -12,9 +12,11 @@ mod reader;
 mod receipt;
 mod records;
 mod runs;
+mod torn;
 mod writer;
 
 pub(crate) use finish::{Ended, RunRecord};
+pub(crate) use folder::is_run_id;
 pub(crate) use format::Kind;
 pub(crate) use journal::Journal;
 pub(crate) use playback::{Playback, Step, single_frames};
@@ -23,3 +25,4 @@ pub use receipt::{Check, EventsDigest, Receipt, ReceiptProgram, RecordingDigest,
 pub(crate) use records::{EndRecord, NoteRecord};
 pub use records::{LaunchRecord, Streams};
 pub use runs::{RecordedRun, RunEntry, RunFilter, RunState, Runs};
+pub(crate) use torn::remember_torn_runs;

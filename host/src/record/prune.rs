@@ -55,6 +55,7 @@ pub(super) fn prune(root: &Path, keep_runs: usize, keep_bytes: u64, protect: &[S
         pruned.runs -= 1;
         pruned.bytes -= bytes;
     }
+    Lock::remove_abandoned(root);
     Ok(pruned)
 }
 

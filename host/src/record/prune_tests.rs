@@ -116,3 +116,23 @@ fn runs_that_start_while_others_prune_keep_their_folders() {
     prune(&root, 0, 0, &[]).expect("a list");
     assert_eq!(fs::read_dir(&root).expect("it exists").count(), 0);
 }
+
+#[test]
+fn the_lock_of_a_killed_host_is_removed_and_those_of_live_and_new_runs_are_not() {
+    let (_folder, root) = new_root();
+    let live = RunFolder::create(&root, &id(1)).expect("created");
+    let lock = |number| root.join(format!("{}.lock", id(number)));
+    for number in [2, 3] {
+        std::fs::write(lock(number), "").expect("written");
+    }
+    std::fs::write(root.join("notes.lock"), "").expect("written");
+    let old = std::time::SystemTime::now() - std::time::Duration::from_hours(1);
+    for path in [lock(1), lock(2), root.join("notes.lock")] {
+        std::fs::File::options().append(true).open(path).and_then(|file| file.set_modified(old)).expect("changed");
+    }
+    prune(&root, 10, 1000, &[]).expect("pruned");
+    let left: Vec<bool> =
+        [lock(1), lock(2), lock(3), root.join("notes.lock")].iter().map(|path| path.exists()).collect();
+    assert_eq!(left, [true, false, true, true]);
+    drop(live);
+}

@@ -5,6 +5,7 @@ use std::io::{self, BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 
 use crate::digest::hex;
+use crate::disk::{Links, open_plain_file};
 use sha2::{Digest, Sha256};
 
 use super::format::{
@@ -163,7 +164,7 @@ impl Iterator for RecordingReader {
 }
 
 fn open_and_read_line(path: &Path) -> io::Result<(BufReader<File>, Vec<u8>)> {
-    let mut file = BufReader::with_capacity(1 << 16, File::open(path)?);
+    let mut file = BufReader::with_capacity(1 << 16, open_plain_file(path, Links::Follow)?);
     let mut line = Vec::new();
     file.by_ref().take(LONGEST_VERSION_LINE).read_until(b'\n', &mut line)?;
     Ok((file, line))

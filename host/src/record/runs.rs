@@ -4,16 +4,17 @@
 #[path = "runs_tests.rs"]
 mod tests;
 
-use super::folder::{EVENTS, Lock, Place, RECEIPT, RECORDING, places, size_of};
+use super::folder::{EVENTS, Lock, Place, RECEIPT, RECEIPT_LIMIT, RECORDING, places, size_of};
 use super::prune::{self, Pruned, Removal};
 use super::receipt::StoredReceipt;
 use super::records::{LaunchRecord, Streams};
+use crate::disk::{Links, open_plain_file, read_at_most, read_plain_file};
 use crate::error::{Error, Result};
 use serde::{Deserialize, Serialize};
+use std::io::{self, Seek as _};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
-use std::{fs, io};
-use wharf_core::model::{Event, Labels, Outcome, time};
+use wharf_core::model::{Event, EventKind, Labels, Outcome, time};
 
 /// How many runs an ambiguous prefix lists.
 const MOST_LISTED: usize = 10;
@@ -52,6 +53,11 @@ impl Runs {
     /// The folder that contains them.
     pub fn folder(&self) -> &Path {
         &self.root
+    }
+
+    /// Whether a run is being written. The system knows it, also after its host was killed.
+    pub(crate) fn is_live(&self, id: &str) -> bool {
+        Lock::is_held(&self.root, id)
     }
 
     /// The runs that pass a filter, newest first.
@@ -101,11 +107,15 @@ impl Runs {
     fn entry(&self, place: Place) -> RunEntry {
         // In this order: a run whose lock is free has its receipt by now, if it will ever have one.
         let held = Lock::is_held(&self.root, &place.id);
-        let state = match fs::read(place.path.join(RECEIPT)) {
+        let state = match read_plain_file(&place.path.join(RECEIPT), Links::Refuse, RECEIPT_LIMIT) {
             Ok(text) => state_from(&text),
             Err(error) if error.kind() != io::ErrorKind::NotFound => RunState::Unreadable { reason: error.to_string() },
             Err(_) if held => RunState::Running,
-            Err(_) => RunState::Torn,
+            // On a full disk the receipt is missing, though the run came to its end.
+            Err(_) => match last_report(&place.path.join(EVENTS)) {
+                Some((outcome, ended)) => RunState::Ended { outcome, ended },
+                None => RunState::Torn,
+            },
         };
         let launch = LaunchRecord::read(&place.path.join(RECORDING)).ok();
         let (adapter, prompt, workspace, labels) = match launch {
@@ -159,7 +169,8 @@ pub struct RunEntry {
 #[serde(tag = "state", rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum RunState {
-    /// It has a receipt with this content. The receipt is not verified here.
+    /// It has a receipt with this content, which is not verified here; or it has none because that could not be
+    /// written, and its last event says so.
     Ended {
         /// How the turn ended.
         outcome: Outcome,
@@ -190,6 +201,21 @@ fn state_from(receipt: &[u8]) -> RunState {
     match serde_json::from_slice(receipt) {
         Ok(Head { outcome, ended }) => RunState::Ended { outcome, ended },
         Err(error) => RunState::Unreadable { reason: error.to_string() },
+    }
+}
+
+/// How the run ended according to its events, and when the last of them was written.
+fn last_report(events: &Path) -> Option<(Outcome, SystemTime)> {
+    /// The largest report that is looked at.
+    const LIMIT: u64 = 64 << 20;
+    let mut file = open_plain_file(events, Links::Refuse).ok()?;
+    let found = file.metadata().ok()?;
+    file.seek(io::SeekFrom::Start(found.len().saturating_sub(LIMIT))).ok()?;
+    let end = read_at_most(file, LIMIT).ok()?;
+    let last = end.strip_suffix(b"\n")?.rsplit(|byte| *byte == b'\n').next()?;
+    match serde_json::from_slice::<Event>(last).ok()?.kind {
+        EventKind::Report(report) => Some((report.outcome, found.modified().ok()?)),
+        _ => None,
     }
 }
 
@@ -239,7 +265,8 @@ impl RecordedRun {
     /// The same as lines of JSON, as `wharf run --json` prints them.
     pub fn event_lines(&self) -> Result<Vec<u8>> {
         let path = self.path.join(EVENTS);
-        fs::read(&path).map_err(|error| Error::system(format!("reading the events {}", path.display()), error))
+        let content = open_plain_file(&path, Links::Refuse).and_then(|file| read_at_most(file, u64::MAX));
+        content.map_err(|error| Error::system(format!("reading the events {}", path.display()), error))
     }
 
     /// The receipt: a run has one when it has ended.

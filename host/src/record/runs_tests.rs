@@ -5,6 +5,7 @@ use crate::record::folder::RunFolder;
 use crate::record::folder::tests::{create_ended, id, new_root};
 use crate::record::format::Kind;
 use crate::record::writer::RecordingWriter;
+use std::fs;
 use wharf_core::model::{AdapterId, AgentId, Binary, ExitBehavior, Framing, RunStarted, Turn, Usage};
 
 fn list(root: &Path, filter: &RunFilter) -> Vec<RunEntry> {
@@ -194,4 +195,48 @@ fn a_run_is_deleted_unless_it_is_live() {
     drop(live);
     runs.delete(&runs.find("last").expect("it exists")).expect("it has ended");
     assert_eq!(seconds(&list(&root, &RunFilter::default())), [2]);
+}
+
+#[test]
+fn a_run_whose_receipt_could_not_be_written_is_not_torn() {
+    let (_folder, root) = new_root();
+    let state = |last: &str| {
+        let run = RunFolder::create(&root, &id(1)).expect("created");
+        fs::write(run.events(), last).expect("written");
+        drop(run);
+        let state = list(&root, &RunFilter::default()).remove(0).state;
+        fs::remove_dir_all(root.join(id(1))).expect("removed");
+        state
+    };
+    let report = wharf_core::model::Report::new(Outcome::Refused);
+    let event = Event::new(2, std::time::Duration::ZERO, EventKind::Report(Box::new(report)));
+    let line = serde_json::to_string(&event).expect("plain data");
+    let ended = state(&format!("{{\"seq\":1}}\n{line}\n"));
+    assert!(matches!(ended, RunState::Ended { outcome: Outcome::Refused, .. }), "{ended:?}");
+    assert_eq!(state(&line), RunState::Torn, "the line is not complete");
+    assert_eq!(state(&format!("{line}\n{{\"seq\":3}}\n")), RunState::Torn);
+    assert_eq!(state(""), RunState::Torn);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_pipe_in_the_place_of_a_file_of_a_run_is_not_waited_for() {
+    let (_folder, root) = new_root();
+    create_ended(&root, &id(1));
+    let pipe = |path: std::path::PathBuf| {
+        let _ = fs::remove_file(&path);
+        assert!(std::process::Command::new("mkfifo").arg(path).status().expect("every system has it").success());
+    };
+    for name in [RECEIPT, EVENTS, RECORDING] {
+        pipe(root.join(id(1)).join(name));
+    }
+    pipe(root.join(format!("{}.lock", id(1))));
+    let runs = Runs::new(root);
+    let entry = runs.list(&RunFilter::default()).expect("a list").remove(0);
+    assert!(matches!(entry.state, RunState::Unreadable { .. }), "{entry:?}");
+    let run = runs.find("last").expect("found");
+    run.receipt().expect_err("not a file");
+    run.event_lines().expect_err("not a file");
+    run.launch().expect_err("not a file");
+    runs.delete(&run).expect_err("its lock is not a file");
 }

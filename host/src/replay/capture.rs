@@ -34,10 +34,9 @@ pub struct Capture {
 pub(crate) async fn capture(adapter: &Adapter, capture: Capture) -> Result<Replayed> {
     let info = adapter.info();
     let turn = capture.turn.clone().unwrap_or_else(|| Turn::new("(a capture)"));
-    // The agent was not given a session id: what the capture does not contain stays unknown.
-    let session = turn.session.clone();
     let mut turn = turn.complete(&info.id, &info.options, String::new)?;
-    turn.session = session;
+    // The agent was not given a session id: what the capture does not contain stays unknown.
+    turn.offered_session_id = None;
     let mut binary = Binary::new("/unknown");
     binary.version.clone_from(&capture.agent_version);
     let mut instance = Instance::start(adapter.component(), None).await?;

@@ -105,6 +105,7 @@ impl Player {
             exit_behavior: launch.exit_behavior,
             // Whether another turn came is in the recording too.
             keep_alive: true,
+            session: launch.turn.session.clone(),
             unsupported: launch.started.unsupported.clone(),
             used_before: launch.used_before.clone(),
             timed,

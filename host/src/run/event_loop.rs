@@ -5,7 +5,7 @@ use super::batch::Batch;
 use super::buffer::EventBuffer;
 use super::clock::RunClock;
 use super::control::{Command, Delivery, Request};
-use super::exchange::{Exchange, Io};
+use super::exchange::{Exchange, Io, note_event};
 use super::pipe::Pipe;
 use super::stdin::Stdin;
 use crate::record::{Ended, Journal, Kind};
@@ -55,7 +55,11 @@ pub(crate) struct Parts {
     pub(crate) stdin_open: bool,
     /// Whether the reader wants lines of JSON only.
     pub(crate) lines_only: bool,
+    /// Called with the id of the session when the agent has named it.
+    pub(crate) on_session: OnSession,
 }
+
+pub(crate) type OnSession = Box<dyn Fn(&str) + Send>;
 
 /// A run that is set up.
 pub(crate) struct EventLoop {
@@ -71,6 +75,9 @@ pub(crate) struct EventLoop {
     buffer: EventBuffer,
     /// Batches that wait for space in the channel.
     outbox: VecDeque<Batch>,
+    on_session: OnSession,
+    /// The session that was named last.
+    session: Option<String>,
     events: mpsc::Sender<Batch>,
     commands: mpsc::UnboundedReceiver<Command>,
     exit: Option<Exit>,
@@ -92,7 +99,8 @@ impl EventLoop {
         events: mpsc::Sender<Batch>,
         commands: mpsc::UnboundedReceiver<Command>,
     ) -> EventLoop {
-        let Parts { exchange, mut journal, mut process, clock, started, prompt, stdin_open, lines_only } = parts;
+        let Parts { exchange, mut journal, mut process, clock, started, prompt, stdin_open, lines_only, on_session } =
+            parts;
         let stdout = Pipe::new(process.take_stdout(), journal.secrets());
         let stderr = Pipe::new(process.take_stderr(), journal.secrets());
         let mut stdin = Stdin::new(process.take_stdin(), prompt.len());
@@ -115,6 +123,8 @@ impl EventLoop {
             alarm: Alarm::new(),
             buffer: EventBuffer::new(lines_only),
             outbox: VecDeque::new(),
+            on_session,
+            session: None,
             events,
             commands,
             exit: None,
@@ -276,6 +286,10 @@ impl EventLoop {
         };
         cleanup.killed.retain(|leftover| leftover.pid != self.process.id());
         let now = self.clock.now();
+        if let Some(notice) = survivors_notice(cleanup.survivors.iter().map(|leftover| leftover.command.as_str())) {
+            note_event(&notice, &mut self.journal, now);
+            self.buffer.emit(notice.into(), now);
+        }
         let mut io = Io { now, journal: &mut self.journal, sink: &mut self.buffer };
         let actions = self.exchange.finish(self.exit.unwrap_or_default(), &mut io).await;
         self.carry_out(actions);
@@ -317,6 +331,10 @@ impl EventLoop {
     /// sent at once; only the others wait for another round of the loop.
     fn hand_over(&mut self) {
         self.outbox.extend(self.buffer.take(&mut self.journal));
+        if let Some(id) = self.exchange.session_id().filter(|id| self.session.as_deref() != Some(*id)) {
+            (self.on_session)(id);
+            self.session = Some(id.to_owned());
+        }
         while !self.outbox.is_empty()
             && let Ok(permit) = self.events.try_reserve()
             && let Some(batch) = self.outbox.pop_front()
@@ -354,5 +372,26 @@ impl EventSink for Outcome<'_> {
             }
         }
         self.sink.emit(event, at);
+    }
+}
+
+/// What is reported about processes that could not be killed: they belong to another user, or wait in the kernel.
+fn survivors_notice<'a>(commands: impl Iterator<Item = &'a str>) -> Option<EventKind> {
+    let commands: Vec<&str> = commands.collect();
+    let text = format!("processes of the agent are still running and could not be killed: {}", commands.join(", "));
+    (!commands.is_empty()).then(|| EventKind::notice(LogLevel::Warn, text))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn processes_that_survive_the_cleanup_are_reported() {
+        assert_eq!(survivors_notice([].into_iter()), None);
+        let Some(EventKind::Notice { level, text }) = survivors_notice(["su", "sleep 9"].into_iter()) else {
+            panic!("a notice");
+        };
+        assert!(level == LogLevel::Warn && text.ends_with("could not be killed: su, sleep 9"), "{text}");
     }
 }

@@ -73,6 +73,11 @@ impl Exchange {
         self.context.turn.followed_by(next)
     }
 
+    /// The session that the agent named last.
+    pub(crate) fn session_id(&self) -> Option<&str> {
+        self.driver.session_id()
+    }
+
     /// When the driver needs a tick.
     pub(crate) fn deadline(&self) -> Option<Duration> {
         self.driver.deadline()
@@ -127,7 +132,10 @@ impl Exchange {
                 Err(fault) => self.give_up(&fault, io, &mut actions),
             }
         }
-        self.flush(actions, io).await
+        let actions = self.flush(actions, io).await;
+        // Not recorded: a replay comes to the same conclusion.
+        self.driver.check_session(io.now, io.sink);
+        actions
     }
 
     /// The result of the turn.

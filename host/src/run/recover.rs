@@ -8,8 +8,16 @@ use super::exchange::{Exchange, Io, note_event};
 use crate::guest::{Fault, Imports, Instance};
 use crate::record::{Kind, Playback, Step, single_frames};
 use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 use wharf_core::model::{EventKind, LogLevel};
-use wharf_core::turn::Action;
+use wharf_core::stream::{Lines, StreamedEvent};
+use wharf_core::turn::{Action, EventSink};
+
+/// How many bytes of new events and writes a recovery may produce, beside what the largest frames need. What came before
+/// the trap is skipped, so they belong to the few frames at which the adapter trapped. Nothing is handed over before the
+/// recovery is over.
+const NEW_BYTES: usize = 64 << 20;
 
 impl Exchange {
     /// Replaces the adapter by a fresh instance that is fed from the recording so far.
@@ -38,6 +46,10 @@ impl Exchange {
         io: &mut Io<'_>,
         actions: &mut Vec<Action>,
     ) -> Result<Instance, Fault> {
+        let events = AtomicUsize::new(0);
+        let mut limit = NewBytes { limit: self.new_bytes_limit(), events: &events, writes: 0, seen: actions.len() };
+        let mut sink = Counting { sink: io.sink, bytes: &events };
+        let io = &mut Io { now: io.now, journal: io.journal, sink: &mut sink };
         let unreadable = |error: crate::error::Error| Fault::new("recovery", error.to_string());
         let mut guest = self.context.instance(imports).await?;
         self.framers = self.context.framers();
@@ -49,11 +61,13 @@ impl Exchange {
                     for piece in single_frames(&bytes) {
                         self.framers[usize::from(stderr)].push(piece);
                         self.feed_frames(&mut guest, stderr, io, actions).await?;
+                        limit.check(actions)?;
                     }
                 }
                 Step::Input(input) => {
                     let effects = guest.handle(&input).await?;
                     self.apply_all(effects, io, actions)?;
+                    limit.check(actions)?;
                 }
                 Step::Truncated => return Err(Fault::new("recovery", "the recording is truncated")),
                 Step::HostAnswer(_) | Step::Note(_) | Step::Exit(_) => {}
@@ -63,9 +77,14 @@ impl Exchange {
             for stderr in [false, true] {
                 self.framers[usize::from(stderr)].finish();
                 self.feed_frames(&mut guest, stderr, io, actions).await?;
+                limit.check(actions)?;
             }
         }
         Ok(guest)
+    }
+
+    fn new_bytes_limit(&self) -> usize {
+        NEW_BYTES.saturating_add(self.context.frame_limit.saturating_mul(4))
     }
 
     async fn feed_frames(
@@ -79,5 +98,42 @@ impl Exchange {
             self.feed(guest, stderr, item, io, actions).await?;
         }
         Ok(())
+    }
+}
+
+/// What a recovery has produced so far.
+struct NewBytes<'a> {
+    limit: usize,
+    events: &'a AtomicUsize,
+    writes: usize,
+    /// How many of the actions were counted.
+    seen: usize,
+}
+
+impl NewBytes<'_> {
+    fn check(&mut self, actions: &[Action]) -> Result<(), Fault> {
+        let length = |action: &Action| if let Action::Write(bytes) = action { bytes.len() } else { 0 };
+        self.writes += actions.iter().skip(self.seen).map(length).sum::<usize>();
+        self.seen = actions.len();
+        if self.events.load(Ordering::Relaxed).saturating_add(self.writes) <= self.limit {
+            return Ok(());
+        }
+        let reason = format!("the restarted adapter produced more than {} bytes of new events and writes", self.limit);
+        Err(Fault::new("recovery", reason))
+    }
+}
+
+/// Counts the bytes of the events that pass.
+struct Counting<'a> {
+    sink: &'a mut (dyn EventSink + Send),
+    bytes: &'a AtomicUsize,
+}
+
+impl EventSink for Counting<'_> {
+    fn emit(&mut self, event: StreamedEvent<'_>, at: Duration) {
+        let mut line = Lines::default();
+        line.push(0, at, &event);
+        self.bytes.fetch_add(line.bytes.len(), Ordering::Relaxed);
+        self.sink.emit(event, at);
     }
 }

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior};
 
-use crate::disk::private_folder;
+use crate::disk::{Links, open_plain_file_with, private_folder};
 use crate::error::{Error, Result};
 
 /// How long one process waits for another that is writing.
@@ -16,7 +16,7 @@ const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The steps from each version of the file to the next. The file's `user_version` is the number of steps that were
 /// done. A released step is never changed; every change of the schema is a new step.
-const STEPS: [&str; 2] = [
+const STEPS: [&str; 3] = [
     "
     CREATE TABLE sessions (
         number INTEGER PRIMARY KEY,
@@ -69,6 +69,14 @@ const STEPS: [&str; 2] = [
     ) STRICT, WITHOUT ROWID;
     INSERT INTO session_runs SELECT number, last_run, 0 FROM sessions WHERE last_run IS NOT NULL;
     ALTER TABLE sessions DROP COLUMN last_run;
+",
+    "
+    CREATE TABLE live_sessions (
+        adapter TEXT NOT NULL,
+        id TEXT NOT NULL,
+        run TEXT NOT NULL,      -- the run that uses the session; the row counts only while that run is live
+        PRIMARY KEY (adapter, id)
+    ) STRICT, WITHOUT ROWID;
 ",
 ];
 
@@ -143,7 +151,7 @@ fn create(path: &Path) -> io::Result<()> {
     if let Some(parent) = path.parent() {
         private_folder().recursive(true).create(parent)?;
     }
-    file.append(true).create(true).open(path)?;
+    open_plain_file_with(file.append(true).create(true), path, Links::Follow)?;
     Ok(())
 }
 

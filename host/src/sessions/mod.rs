@@ -7,6 +7,7 @@
 mod database;
 mod drift;
 mod entry;
+mod live;
 mod merge;
 mod store;
 #[cfg(test)]

@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::pin::pin;
 use wharf::adapter::Adapter;
-use wharf::event::{ErrorClass, Outcome, Report};
+use wharf::event::{ErrorClass, EventKind, Outcome, Report};
 use wharf::{ErrorKind, Host, Run, RunOptions, Turn};
 use wharf_test_support::{
     InvalidComponent, Sandbox, echo_bytes, faulty_guest, invalid_components, looping_guest, too_large_component,
@@ -130,16 +130,14 @@ async fn a_parse_chunk_that_loops_forever_is_stopped_with_its_agent_and_the_host
 }
 
 #[tokio::test]
-async fn a_parse_chunk_that_sleeps_is_stopped_by_the_time_limit() {
+async fn a_guest_that_waits_measures_no_time() {
     let sandbox = Sandbox::new();
     let host = sandbox.echo_host();
-    let echo = host.adapter("echo").await.expect("the echo adapter");
-    let mut options = RunOptions::default();
-    options.unrecorded = true;
-    let run = start_faulty(&host, &sandbox, "sleep", HELLO_AND_SILENCE, options).await;
+    // It sleeps for an hour at each line.
+    let script = format!("{HELLO_AND_EXIT}line {{\"type\":\"done\"}}\n");
+    let run = start_faulty(&host, &sandbox, "sleep", &script, RunOptions::default()).await;
     let report = run.finish().await.expect("a report");
-    assert_stopped("sleep", &report, &["in parse-chunk", "did not return"]);
-    still_works(&host, &sandbox, &echo).await;
+    assert_eq!(report.outcome, Outcome::Completed, "a wait is over at once: {report:?}");
 }
 
 #[tokio::test]
@@ -195,4 +193,39 @@ async fn an_adapter_that_misbehaves_before_the_agent_starts_is_an_error_and_the_
         assert!(error.to_string().contains(part), "{error}");
     }
     still_works(&host, &sandbox, &echo).await;
+}
+
+#[tokio::test]
+async fn an_adapter_whose_requested_pattern_cannot_be_one_is_refused_and_the_host_still_works() {
+    let sandbox = Sandbox::new();
+    let host = sandbox.echo_host();
+    let echo = host.adapter("echo").await.expect("the echo adapter");
+    // The same component, which requests another program of the same length.
+    let (name, pattern) = (b"wharf-fake-agent", b"/{{{{{{{{{{{{{{{");
+    let mut bytes = std::fs::read(faulty_guest()).expect("the component");
+    let places: Vec<usize> = (0..bytes.len() - name.len()).filter(|at| bytes[*at..].starts_with(name)).collect();
+    assert!(!places.is_empty());
+    for at in places {
+        bytes[at..at + name.len()].copy_from_slice(pattern);
+    }
+    let path = sandbox.write("braces.wasm", bytes);
+    let error = host.adapter(text(&path)).await.expect_err("it is refused");
+    assert_eq!(error.kind(), ErrorKind::Adapter);
+    assert!(error.to_string().contains("a pattern has only `~`, `*`, `**` and `?`"), "{error}");
+    still_works(&host, &sandbox, &echo).await;
+}
+
+#[tokio::test]
+async fn an_adapter_that_imports_sockets_gets_none() {
+    let sandbox = Sandbox::new();
+    let host = sandbox.echo_host();
+    let mut run = start_faulty(&host, &sandbox, "connect", HELLO_AND_EXIT, RunOptions::default()).await;
+    let mut notices = Vec::new();
+    while let Some(event) = run.next().await {
+        if let EventKind::Notice { text, .. } = event.kind {
+            notices.push(text);
+        }
+    }
+    let denied = "tcp Err(PermissionDenied), udp Err(PermissionDenied), name Err(())";
+    assert!(notices.iter().any(|text| text == denied), "{notices:?}");
 }

@@ -101,10 +101,12 @@ async fn a_run_beyond_the_limit_waits_or_is_refused() {
     let host = sandbox.host_with(|config| config.limits.runs = Some(2));
     let adapter = host.adapter("echo").await.unwrap();
     let waiting = Script::new().line(HELLO).step(&format!("wait-file {}", sandbox.path("go").display())).line(DONE);
+    // Written once: an agent that is starting must not read a file that is being written again.
+    let turn = sandbox.turn("script", &waiting);
     let start = |when_busy| {
         let mut options = RunOptions::default();
         options.when_busy = when_busy;
-        host.start(&adapter, sandbox.turn("script", &waiting), options)
+        host.start(&adapter, turn.clone(), options)
     };
     let first = start(WhenBusy::Refuse).await.unwrap();
     let second = start(WhenBusy::Wait).await.unwrap();
@@ -128,7 +130,7 @@ async fn a_run_beyond_the_limit_waits_or_is_refused() {
     }
     // A turn that cannot be started, and one that is dropped, give their places back.
     for _ in 0..3 {
-        let turn = sandbox.turn("script", &waiting).with_workspace("/no/such/folder");
+        let turn = turn.clone().with_workspace("/no/such/folder");
         assert!(host.start(&adapter, turn, RunOptions::default()).await.is_err());
         drop(start(WhenBusy::Wait).await.unwrap());
     }

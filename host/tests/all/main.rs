@@ -16,6 +16,8 @@ mod controls;
 #[cfg(target_os = "linux")]
 mod events;
 #[cfg(target_os = "linux")]
+mod memory;
+#[cfg(target_os = "linux")]
 mod runs;
 #[cfg(target_os = "linux")]
 mod tenants;

@@ -191,7 +191,7 @@ impl Turn {
             options: _,
         } = self;
         [
-            ("session", !matches!(session, SessionChoice::Fresh(_))),
+            ("session", *session != SessionChoice::Fresh(None)),
             ("system-prompt", system_prompt.is_some()),
             ("extra-dirs", !extra_dirs.is_empty()),
             ("model", model.is_some()),

@@ -135,4 +135,4 @@ pub use host::Host;
 pub use json::{Json, Malformed};
 pub use locate::{locate, probe_version};
 pub use stderr::failure_from_stderr;
-pub use version::Version;
+pub use version::{Tested, Version};

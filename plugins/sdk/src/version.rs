@@ -1,5 +1,6 @@
 //! Versions as CLIs print them.
 
+use crate::Support;
 use std::fmt;
 
 /// Major, minor, patch. Anything after the patch number is ignored.
@@ -23,6 +24,36 @@ impl Version {
         let rest = parts.next()?;
         let digits = rest.find(|character: char| !character.is_ascii_digit()).unwrap_or(rest.len());
         Some(Version(major, minor, rest[..digits].parse().ok()?))
+    }
+}
+
+/// The versions of an agent that its adapter was tested with, in rising order. Nothing is claimed about any other.
+#[derive(Debug, Clone, Copy)]
+pub struct Tested(pub &'static [Version]);
+
+impl Tested {
+    /// How well a version is tested. One between two tested versions is a best effort: which of the two it resembles is
+    /// unknown.
+    pub fn support(self, version: Option<Version>) -> Support {
+        let (Some(version), [oldest, .., newest] | [oldest @ newest]) = (version, self.0) else {
+            return Support::BestEffort;
+        };
+        if self.0.contains(&version) {
+            Support::Tested
+        } else if version < *oldest {
+            Support::OlderUntested
+        } else if version > *newest {
+            Support::NewerUntested
+        } else {
+            Support::BestEffort
+        }
+    }
+}
+
+impl fmt::Display for Tested {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let versions: Vec<String> = self.0.iter().map(Version::to_string).collect();
+        formatter.write_str(&versions.join(", "))
     }
 }
 
@@ -50,5 +81,23 @@ mod tests {
             assert_eq!(Version::find(text), version, "{text}");
         }
         assert!(Version(1, 0, 102) > Version(1, 0, 35));
+    }
+
+    #[test]
+    fn a_version_between_two_tested_ones_is_not_tested() {
+        let tested = Tested(&[Version(1, 0, 35), Version(1, 0, 102)]);
+        assert_eq!(tested.to_string(), "1.0.35, 1.0.102");
+        for (version, support) in [
+            (Some(Version(1, 0, 35)), Support::Tested),
+            (Some(Version(1, 0, 102)), Support::Tested),
+            (Some(Version(1, 0, 60)), Support::BestEffort),
+            (Some(Version(0, 0, 423)), Support::OlderUntested),
+            (Some(Version(1, 1, 0)), Support::NewerUntested),
+            (None, Support::BestEffort),
+        ] {
+            assert_eq!(tested.support(version), support, "{version:?}");
+        }
+        assert_eq!(Tested(&[Version(1, 0, 0)]).support(Some(Version(1, 0, 0))), Support::Tested);
+        assert_eq!(Tested(&[]).support(Some(Version(1, 0, 0))), Support::BestEffort);
     }
 }

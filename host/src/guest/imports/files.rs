@@ -2,8 +2,9 @@
 
 use super::types::{Content, HostError, Result};
 use super::variables::Environment;
-use std::io::Read as _;
-use std::path::Path;
+use crate::disk::{Links, open_plain_file, read_at_most};
+use std::fs::File;
+use std::path::{Path, PathBuf};
 use wharf_core::policy::Grants;
 
 /// The largest file that is read.
@@ -13,15 +14,43 @@ const FILE_LIMIT: u64 = 16 << 20;
 pub(super) fn read_granted(path: &str, grants: &Grants, environment: &Environment) -> Result<Content> {
     let folder = |name: &str| grants.variable(name).ok().and_then(|()| environment.get(name));
     grants.file(path, folder)?;
-    // The pattern must match where the path really leads, not only how it is spelled.
-    let real = std::fs::canonicalize(path).map_err(|error| not_read(path, &error))?;
+    // The pattern must match where the path really leads, not only how it is spelled. What is opened is what is asked
+    // about: between two looks at a path, a link in it may change.
+    let file = open_plain_file(Path::new(path), Links::Follow);
+    let real = match &file {
+        Ok(file) => path_of(file, path),
+        // What is beyond the grant is denied all the same, whatever it is.
+        Err(_) => std::fs::canonicalize(path),
+    };
+    let real = real.map_err(|error| not_read(path, &error))?;
     let real_folder = |name: &str| {
         let folder = folder(name)?;
         let real = std::fs::canonicalize(&folder).ok();
         Some(real.and_then(|real| real.to_str().map(str::to_owned)).unwrap_or(folder))
     };
     grants.file(&real.to_string_lossy(), real_folder)?;
-    read_limited(&real)
+    read_limited(file.map_err(|error| not_read(path, &error))?, path)
+}
+
+/// Where an open file is.
+#[cfg(target_os = "linux")]
+fn path_of(file: &File, _path: &str) -> std::io::Result<PathBuf> {
+    use std::os::fd::AsRawFd as _;
+    std::fs::read_link(format!("/proc/self/fd/{}", file.as_raw_fd()))
+}
+
+/// Where an open file is.
+#[cfg(target_vendor = "apple")]
+fn path_of(file: &File, _path: &str) -> std::io::Result<PathBuf> {
+    use std::os::unix::ffi::OsStringExt as _;
+    let path = rustix::fs::getpath(file)?;
+    Ok(PathBuf::from(std::ffi::OsString::from_vec(path.into_bytes())))
+}
+
+/// Where an open file is. Other systems do not tell, so a link that changes at the right moment goes unseen there.
+#[cfg(not(any(target_os = "linux", target_vendor = "apple")))]
+fn path_of(_file: &File, path: &str) -> std::io::Result<PathBuf> {
+    std::fs::canonicalize(path)
 }
 
 /// One of the run's own launch files.
@@ -31,10 +60,12 @@ pub(super) fn read_launch_file(name: &str, folder: Option<&Path>) -> Result<Cont
         return Err(HostError::Denied(format!("{name:?} is not the name of a launch file")));
     }
     let path = folder.join(name);
-    // The agent could have put a link there.
-    match std::fs::symlink_metadata(&path) {
-        Ok(found) if found.is_file() => read_limited(&path),
-        Ok(_) => Err(HostError::Denied(format!("{name} is no longer a plain file"))),
+    // The agent could have put a link or a pipe there.
+    match open_plain_file(&path, Links::Refuse) {
+        Ok(file) => read_limited(file, name),
+        Err(error) if error.kind() == std::io::ErrorKind::InvalidInput => {
+            Err(HostError::Denied(format!("{name} is no longer a plain file")))
+        }
         Err(error) => Err(not_read(name, &error)),
     }
 }
@@ -46,18 +77,58 @@ fn not_read(path: &str, error: &std::io::Error) -> HostError {
     }
 }
 
-fn read_limited(path: &Path) -> Result<Content> {
-    let shown = path.to_string_lossy();
-    // Opening a FIFO that nobody writes to would block for ever.
-    let mut options = std::fs::OpenOptions::new();
-    options.read(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::custom_flags(&mut options, rustix::fs::OFlags::NONBLOCK.bits().cast_signed());
-    let file = options.open(path).map_err(|error| not_read(&shown, &error))?;
-    if !file.metadata().is_ok_and(|found| found.is_file()) {
-        return Err(HostError::Failed(format!("{shown} is not a plain file")));
+fn read_limited(file: File, shown: &str) -> Result<Content> {
+    match read_at_most(file, FILE_LIMIT) {
+        Ok(content) => Ok(Content(content)),
+        Err(error) if error.kind() == std::io::ErrorKind::FileTooLarge => Err(HostError::TooLarge),
+        Err(error) => Err(not_read(shown, &error)),
     }
-    let mut content = Vec::new();
-    file.take(FILE_LIMIT + 1).read_to_end(&mut content).map_err(|error| not_read(&shown, &error))?;
-    if content.len() as u64 > FILE_LIMIT { Err(HostError::TooLarge) } else { Ok(Content(content)) }
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::symlink;
+    use std::sync::atomic::{AtomicBool, Ordering};
+    use wharf_core::model::Access;
+
+    #[test]
+    fn a_link_that_changes_during_the_read_gives_no_file_beyond_the_grant() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let root = std::fs::canonicalize(folder.path()).expect("it exists");
+        let (granted, secret) = (root.join("granted"), root.join("secret"));
+        std::fs::create_dir(&granted).expect("created");
+        std::fs::write(&secret, "secret").expect("written");
+        std::fs::write(granted.join("file"), "granted").expect("written");
+        let (link, next) = (granted.join("link"), root.join("next"));
+        symlink(granted.join("file"), &link).expect("a link");
+        let access = Access { files: vec![format!("{}/*", granted.display())], ..Access::default() };
+        let grants = Grants { requested: access.clone(), granted: access, named_program: None, home: None };
+        let environment = Environment::of_process(&[]);
+        let done = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                while !done.load(Ordering::Relaxed) {
+                    for target in [&secret, &granted.join("file")] {
+                        symlink(target, &next).and_then(|()| std::fs::rename(&next, &link)).expect("a link");
+                    }
+                }
+            });
+            let path = link.to_str().expect("UTF-8");
+            let read = || read_granted(path, &grants, &environment).is_ok_and(|Content(read)| read == b"secret");
+            let leaks = (0..20_000).filter(|_| read()).count();
+            done.store(true, Ordering::Relaxed);
+            assert_eq!(leaks, 0);
+        });
+    }
+
+    #[test]
+    fn a_link_in_the_place_of_a_launch_file_is_denied() {
+        let folder = tempfile::tempdir().expect("a folder");
+        symlink("/etc/passwd", folder.path().join("prompt.txt")).expect("a link");
+        let Err(HostError::Denied(reason)) = read_launch_file("prompt.txt", Some(folder.path())) else {
+            panic!("denied");
+        };
+        assert!(reason.contains("no longer a plain file"), "{reason}");
+    }
 }

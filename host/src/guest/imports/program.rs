@@ -1,12 +1,14 @@
-//! Runs a probe for an adapter: without a shell, with a minimal environment, a time limit and an output limit. Agents
-//! are not run here; the supervisor does that.
+//! Runs a probe for an adapter: without a shell, with a minimal environment, a time limit and an output limit. The
+//! supervisor starts it and kills whatever it has started, also in other sessions, before the adapter gets the answer.
 
 use super::types::{Command, HostError, Output};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::process::Stdio;
+use std::path::Path;
+use std::pin::pin;
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _};
+use wharf_supervisor::{Process, SpawnSpec};
 
 /// The longest that a program may run, whatever the adapter requests.
 const LONGEST: Duration = Duration::from_mins(1);
@@ -14,38 +16,70 @@ const LONGEST: Duration = Duration::from_mins(1);
 /// The size limit of each output.
 const OUTPUT_LIMIT: usize = 4 << 20;
 
-pub(crate) async fn run(command: &Command, environment: &BTreeMap<String, OsString>) -> Result<Output, HostError> {
-    let mut process = tokio::process::Command::new(&command.program);
-    process.args(&command.args).env_clear().envs(environment);
-    process.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
-    // Not in the workspace: a probe must not pick up what a project put there.
-    process.current_dir(std::env::temp_dir());
-    #[cfg(unix)]
-    process.process_group(0);
-    let mut child =
-        process.spawn().map_err(|error| HostError::Failed(format!("starting {}: {error}", command.program)))?;
-    let group = Group(child.id());
-    let stdin = child.stdin.take();
-    let stdout = child.stdout.take();
-    let stderr = child.stderr.take();
+/// How long the pipes are read after everything that could write to them was killed.
+const DRAIN: Duration = Duration::from_secs(1);
+
+/// Runs a program by its absolute path. `registry` is the folder of live runs, from which the next host cleans up if this
+/// one is killed.
+pub(crate) async fn run(
+    command: &Command,
+    environment: &BTreeMap<String, OsString>,
+    registry: Option<&Path>,
+) -> Result<Output, HostError> {
+    let id = format!("probe-{}", uuid::Uuid::new_v4().simple());
+    let folder = private_folder(&id)
+        .map_err(|error| HostError::Failed(format!("creating a folder for {}: {error}", command.program)))?;
+    let mut spec = SpawnSpec::new(&command.program, folder.path(), id);
+    spec.args = command.args.iter().map(OsString::from).collect();
+    spec.environment = environment.iter().map(|(name, value)| (OsString::from(name), value.clone())).collect();
+    spec.stdin = true;
+    spec.registry = registry.map(Path::to_owned);
+    let mut process = Process::spawn(spec).await.map_err(|error| HostError::Failed(error.to_string()))?;
+    let (stdin, stdout, stderr) = (process.take_stdin(), process.take_stdout(), process.take_stderr());
     let write = async {
         if let Some(mut stdin) = stdin {
             // A program does not have to read its stdin.
             let _ = stdin.write_all(&command.stdin).await;
         }
     };
-    let work = async { tokio::join!(write, read(stdout), read(stderr), child.wait()) };
+    let mut streams = pin!(async { tokio::join!(write, read(stdout), read(stderr)) });
     let limit = Duration::from_millis(u64::from(command.timeout_ms)).clamp(Duration::from_millis(1), LONGEST);
-    let result = tokio::time::timeout(limit, work).await;
-    drop(group);
-    let Ok(((), stdout, stderr, status)) = result else {
+    // What the program has started may hold its pipes open: its own exit counts.
+    let ended = tokio::time::timeout(limit, async {
+        tokio::select! {
+            exit = process.wait() => (exit, None),
+            content = &mut streams => (process.wait().await, Some(content)),
+        }
+    });
+    let ended = ended.await;
+    let cleanup = process.clean_up(Duration::ZERO).await;
+    if !cleanup.survivors.is_empty() {
+        tracing::warn!("{} processes that {} started could not be killed", cleanup.survivors.len(), command.program);
+    }
+    let Ok((exit, content)) = ended else {
         return Ok(Output { code: None, stdout: vec![], stderr: vec![], timed_out: true });
     };
-    let status = status.map_err(|error| HostError::Failed(format!("waiting for {}: {error}", command.program)))?;
-    match (stdout, stderr) {
-        (Some(stdout), Some(stderr)) => Ok(Output { code: status.code(), stdout, stderr, timed_out: false }),
-        _ => Err(HostError::TooLarge),
+    let content = match content {
+        Some(content) => Some(content),
+        None => tokio::time::timeout(DRAIN, streams).await.ok(),
+    };
+    match content {
+        Some(((), Some(stdout), Some(stderr))) => Ok(Output { code: exit.code, stdout, stderr, timed_out: false }),
+        Some(_) => Err(HostError::TooLarge),
+        None => Err(HostError::Failed(format!("a process that {} started holds its output open", command.program))),
     }
+}
+
+/// An empty folder of our own to run a probe in. Not the workspace: a probe must not pick up what a project put there;
+/// and not the temporary folder, where other users can put files. The name is one that is removed with the leftovers of
+/// a killed host.
+fn private_folder(id: &str) -> std::io::Result<tempfile::TempDir> {
+    let prefix = format!("wharf-{id}-");
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(&prefix);
+    #[cfg(unix)]
+    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o700));
+    builder.tempdir()
 }
 
 /// All of a stream, or none if it is too long.
@@ -58,18 +92,6 @@ async fn read(stream: Option<impl AsyncRead + Unpin>) -> Option<Vec<u8>> {
     (content.len() <= OUTPUT_LIMIT).then_some(content)
 }
 
-/// The program's process group, which is killed when this value is dropped: what the program started ends too.
-struct Group(#[cfg_attr(not(unix), expect(dead_code, reason = "there are no groups to kill"))] Option<u32>);
-
-impl Drop for Group {
-    fn drop(&mut self) {
-        #[cfg(unix)]
-        if let Some(group) = self.0.and_then(|id| i32::try_from(id).ok()).and_then(rustix::process::Pid::from_raw) {
-            let _ = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);
-        }
-    }
-}
-
 #[cfg(all(test, unix))]
 mod tests {
     use super::*;
@@ -78,9 +100,13 @@ mod tests {
         Command { program: "/bin/sh".into(), args: vec!["-c".into(), script.into()], stdin: b"in".to_vec(), timeout_ms }
     }
 
+    fn path() -> BTreeMap<String, OsString> {
+        BTreeMap::from([("PATH".to_owned(), std::env::var_os("PATH").unwrap_or_default())])
+    }
+
     #[tokio::test]
     async fn output_code_and_stdin() {
-        let output = run(&command("cat; echo err >&2; exit 3", 5_000), &BTreeMap::new()).await.expect("it runs");
+        let output = run(&command("cat; echo err >&2; exit 3", 5_000), &BTreeMap::new(), None).await.expect("it runs");
         assert_eq!(
             (output.code, output.stdout.as_slice(), output.stderr.as_slice()),
             (Some(3), &b"in"[..], &b"err\n"[..])
@@ -90,20 +116,52 @@ mod tests {
     #[tokio::test]
     async fn a_program_gets_the_given_environment_only() {
         let given = BTreeMap::from([("GIVEN".to_owned(), OsString::from("1"))]);
-        let output = run(&command("/usr/bin/env", 5_000), &given).await.expect("it runs");
+        let output = run(&command("/usr/bin/env", 5_000), &given, None).await.expect("it runs");
         let text = String::from_utf8(output.stdout).expect("text");
         assert!(text.contains("GIVEN=1") && !text.contains("HOME="), "{text}");
     }
 
     #[tokio::test]
     async fn a_program_that_takes_too_long_is_stopped() {
-        let output = run(&command("sleep 60", 50), &BTreeMap::new()).await.expect("it runs");
+        let output = run(&command("sleep 60", 50), &BTreeMap::new(), None).await.expect("it runs");
         assert!(output.timed_out);
     }
 
     #[tokio::test]
     async fn too_much_output_is_an_error() {
-        let result = run(&command("head -c 5000000 /dev/zero", 20_000), &BTreeMap::new()).await;
+        let result = run(&command("head -c 5000000 /dev/zero", 20_000), &BTreeMap::new(), None).await;
         assert!(matches!(result, Err(HostError::TooLarge)));
+    }
+
+    #[cfg(target_os = "linux")]
+    #[tokio::test]
+    async fn what_a_probe_starts_in_another_session_does_not_outlive_it() {
+        let script = "setsid sleep 300 & echo $!; exec 1>&-; sleep 0.1";
+        for (script, timeout) in [(script, 20_000), ("setsid sleep 300 & echo $! >&2; sleep 300", 300)] {
+            let tag = format!("3{:09}", uuid::Uuid::new_v4().as_u128() % 1_000_000_000);
+            let output = run(&command(&script.replace("300", &tag), timeout), &path(), None).await.expect("it runs");
+            assert_eq!(output.timed_out, timeout == 300);
+            let left = std::fs::read_dir("/proc").expect("/proc").flatten().filter(|entry| {
+                std::fs::read(entry.path().join("cmdline"))
+                    .is_ok_and(|line| line.ends_with(format!("{tag}\0").as_bytes()))
+            });
+            assert_eq!(left.count(), 0, "{script}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_probe_whose_child_holds_its_output_open_is_answered_at_once() {
+        let output = run(&command("sleep 50 & echo out", 40_000), &path(), None).await.expect("it runs");
+        assert_eq!((output.timed_out, output.stdout.as_slice()), (false, &b"out\n"[..]));
+    }
+
+    #[tokio::test]
+    async fn a_probe_runs_in_an_empty_private_folder_that_is_removed() {
+        let script = "pwd; ls -A; stat -c %a . 2>/dev/null || stat -f %Lp .";
+        let output = run(&command(script, 20_000), &path(), None).await.expect("it runs");
+        let text = String::from_utf8(output.stdout).expect("text");
+        let [folder, mode] = text.lines().collect::<Vec<_>>()[..] else { panic!("the folder is not empty: {text}") };
+        assert_eq!(mode, "700");
+        assert!(Path::new(folder) != std::env::temp_dir() && !Path::new(folder).exists(), "{folder}");
     }
 }

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use wharf_core::policy::Denial;
 
 /// A program to run for an adapter.
+#[derive(Clone)]
 pub(crate) struct Command {
     pub(crate) program: String,
     pub(crate) args: Vec<String>,

@@ -167,6 +167,7 @@ fn with_ending(path: &Path, ending: &str) -> PathBuf {
 /// library would hand to a shell, and programs are never run by a shell.
 #[cfg(unix)]
 fn is_program(path: &Path) -> bool {
+    use crate::disk::{Links, open_plain_file};
     use std::io::Read as _;
     use std::os::unix::fs::PermissionsExt as _;
     let executable =
@@ -178,7 +179,7 @@ fn is_program(path: &Path) -> bool {
             || matches!(u32::from_be_bytes(start), 0xcafe_babe | 0xfeed_face | 0xfeed_facf | 0xcefa_edfe | 0xcffa_edfe)
     };
     // One that may be run but not read is assumed to be a program.
-    let Ok(mut file) = std::fs::File::open(path) else { return executable };
+    let Ok(mut file) = open_plain_file(path, Links::Follow) else { return executable };
     let mut start = [0; 4];
     executable && file.read_exact(&mut start).is_ok() && known(start)
 }

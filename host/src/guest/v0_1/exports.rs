@@ -1,6 +1,7 @@
 //! The functions that an adapter exports, in terms of `wharf-core`.
 
 use super::bindings::types;
+use super::budget::Budget;
 use super::lift::{self, Launch, PromptDelivery, Violation};
 use super::lower::{self, Chunk};
 use super::{Pre, bindings};
@@ -20,7 +21,9 @@ pub(in crate::guest) struct EffectList {
 
 impl EffectList {
     pub(in crate::guest) fn try_each(mut self, mut take: impl FnMut(Effect<'_>)) -> std::result::Result<(), Violation> {
+        let mut budget = Budget::of_chunk(&self.chunk);
         self.effects.iter_mut().try_for_each(|effect| {
+            budget.take(effect, &self.chunk)?;
             take(lift::effect(effect, &self.chunk)?);
             Ok(())
         })

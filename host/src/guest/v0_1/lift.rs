@@ -19,7 +19,7 @@ use wharf_core::turn::Effect;
 /// An adapter returned something that the interface does not allow.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the adapter violated the interface: {0}")]
-pub(in crate::guest) struct Violation(String);
+pub(in crate::guest) struct Violation(pub(super) String);
 
 /// An effect, its texts found in `chunk`. What it contains is moved out of it.
 pub(super) fn effect<'c>(effect: &mut types::Effect, chunk: &'c str) -> Result<Effect<'c>, Violation> {

@@ -61,7 +61,9 @@ pub(super) fn turn(turn: &Turn) -> types::Turn {
         workspace: turn.workspace.to_string_lossy().into_owned(),
         extra_dirs: turn.extra_dirs.iter().map(|dir| dir.to_string_lossy().into_owned()).collect(),
         session: match &turn.session {
-            SessionChoice::Fresh(id) => types::SessionChoice::Fresh(id.clone()),
+            SessionChoice::Fresh(id) => {
+                types::SessionChoice::Fresh(id.clone().or_else(|| turn.offered_session_id.clone()))
+            }
             SessionChoice::Resume(id) => types::SessionChoice::Resume(id.clone()),
             SessionChoice::Fork(id) => types::SessionChoice::Fork(id.clone()),
             SessionChoice::MostRecent => types::SessionChoice::MostRecent,

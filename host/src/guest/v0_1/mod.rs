@@ -1,6 +1,7 @@
 //! The interface `wharf:runtime@0.1` as wasmtime sees it. The only module that names WIT types: [`lift`] turns a
 //! guest's values into those of `wharf-core`, [`lower`] does the reverse, and [`imports`] offers the host to the guest.
 
+mod budget;
 mod exports;
 mod imports;
 mod lift;
@@ -34,8 +35,17 @@ pub(super) type Pre = bindings::AdapterPre<State>;
 /// Links a component to the host's side of the interface, and to a WASI through which nothing is available.
 pub(super) fn link(engine: &Engine, component: &Component) -> wasmtime::Result<Pre> {
     let mut linker = Linker::new(engine);
-    wasmtime_wasi::p2::add_to_linker_async(&mut linker)?;
+    crate::guest::wasi::link(&mut linker)?;
     bindings::host::add_to_linker::<State, HasSelf<State>>(&mut linker, |state| state)?;
     bindings::types::add_to_linker::<State, HasSelf<State>>(&mut linker, |state| state)?;
     linker.instantiate_pre(component).and_then(Pre::new)
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn no_comment_of_the_interface_ends_a_comment_in_generated_code() {
+        let wit = include_str!("../../../wit/runtime.wit");
+        assert!(!wit.contains("*/"), "in the languages of generated bindings, this ends a comment");
+    }
 }

@@ -1,12 +1,12 @@
 //! The size, line count and digest of a file.
 
-use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
 use sha2::{Digest as _, Sha256};
 
 use crate::digest::hex;
+use crate::disk::{Links, open_plain_file};
 
 /// The size, line count and digest of a file.
 #[derive(Debug, PartialEq, Eq)]
@@ -20,7 +20,7 @@ pub(super) struct Measures {
 impl Measures {
     /// Reads the file in pieces: it may have any size.
     pub(super) fn of(path: &Path) -> io::Result<Measures> {
-        let mut file = File::open(path)?;
+        let mut file = open_plain_file(path, Links::Refuse)?;
         let mut digest = Sha256::new();
         let mut buffer = vec![0; 1 << 16];
         let (mut bytes, mut lines, mut last) = (0, 0, b'\n');

@@ -4,8 +4,9 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::verify::{Verified, verify};
+use crate::disk::{Links, read_plain_file};
 use crate::error::{Error, Result};
-use crate::record::folder::RECEIPT;
+use crate::record::folder::{RECEIPT, RECEIPT_LIMIT};
 
 /// The receipt in the folder of a run, as it is on disk.
 #[derive(Debug, Clone)]
@@ -17,12 +18,13 @@ pub struct StoredReceipt {
 impl StoredReceipt {
     pub(in crate::record) fn read(folder: &Path) -> Result<StoredReceipt> {
         let path = folder.join(RECEIPT);
-        let text = std::fs::read(&path).map_err(|error| {
+        let text = read_plain_file(&path, Links::Refuse, RECEIPT_LIMIT).map_err(|error| {
             let missing = error.kind() == io::ErrorKind::NotFound;
             let message = format!("the receipt {} cannot be read: {error}", path.display());
             if missing {
-                Error::invalid(message)
-                    .with_hint("a run gets its receipt when it ends; one whose host was killed has none")
+                Error::invalid(message).with_hint(
+                    "a run gets its receipt when it ends; one whose host was killed, or whose disk was full, has none",
+                )
             } else {
                 Error::system(format!("reading the receipt {}", path.display()), error)
             }

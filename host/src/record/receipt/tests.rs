@@ -301,3 +301,15 @@ proptest! {
         prop_assert_eq!(read.seal(), sealed);
     }
 }
+
+#[cfg(unix)]
+#[test]
+fn a_pipe_beside_the_receipt_does_not_block_its_writer() {
+    let folder = tempfile::tempdir().expect("a folder");
+    for name in ["receipt.json.new", RECEIPT] {
+        let made = std::process::Command::new("mkfifo").arg(folder.path().join(name)).status();
+        assert!(made.expect("every system has mkfifo").success());
+    }
+    receipt().seal().write(folder.path()).expect("written");
+    assert!(std::fs::metadata(folder.path().join(RECEIPT)).expect("it exists").is_file());
+}

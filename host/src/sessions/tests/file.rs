@@ -45,7 +45,7 @@ fn a_damaged_file_is_an_error_and_not_a_panic() {
 fn the_file_of_a_newer_wharf_is_not_changed() {
     let (_folder, path) = new_path();
     drop(Sessions::open(&path).expect("created"));
-    for version in [3, -1] {
+    for version in [4, -1] {
         let connection = Connection::open(&path).expect("it exists");
         connection.pragma_update(None, "user_version", version).expect("written");
         drop(connection);
@@ -169,6 +169,16 @@ fn a_file_of_version_1_is_migrated_and_loses_nothing() {
     let version: i64 = Connection::open(&path)
         .and_then(|connection| connection.pragma_query_value(None, "user_version", |row| row.get(0)))
         .expect("readable");
-    assert_eq!(version, 2);
+    assert_eq!(version, 3);
     assert_eq!(find(&Sessions::open(&path).expect("it is migrated already"), "c").map(|entry| entry.turns), Some(1));
+}
+
+#[cfg(unix)]
+#[test]
+fn a_pipe_in_the_place_of_the_file_is_an_error_at_once() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("sessions.db");
+    let made = std::process::Command::new("mkfifo").arg(&path).status();
+    assert!(made.expect("every system has mkfifo").success());
+    assert!(Sessions::open(&path).is_err());
 }

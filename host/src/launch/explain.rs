@@ -1,0 +1,70 @@
+//! Explains a turn: what would be started, found without starting anything. The adapter's probes are refused and listed.
+
+use super::plan::{plan, refused};
+use super::start::Launcher;
+use crate::error::{Error, Result};
+use crate::guest::{Adapter, Environment, Imports, Instance};
+use wharf_core::model::{Binary, Plan, Turn};
+use wharf_core::policy::Grants;
+use wharf_core::stream::Secrets;
+
+/// What is known of a turn before anything was started.
+pub(crate) struct Explained {
+    pub(crate) turn: Turn,
+    pub(crate) binary: Option<Binary>,
+    pub(crate) plan: Option<Plan>,
+    pub(crate) probes: Vec<String>,
+    pub(crate) unknown: Option<String>,
+}
+
+impl Launcher {
+    /// Uses what was found before; otherwise the adapter looks for its agent with its probes refused. If it cannot do
+    /// without them, that is no error.
+    pub(crate) async fn explain(
+        &self,
+        adapter: &Adapter,
+        turn: Turn,
+        grants: &Grants,
+        environment: &Environment,
+    ) -> Result<Explained> {
+        let secrets = Secrets::new(environment.granted_values(grants));
+        let turn = self.complete_turn(adapter, turn)?;
+        let mut explained = Explained { turn, binary: None, plan: None, probes: vec![], unknown: None };
+        match self.explain_unredacted(adapter, &mut explained, grants, environment).await {
+            Ok(()) => {}
+            Err(error) if explained.probes.is_empty() => return Err(error.redacted(&secrets)),
+            Err(error) => explained.unknown = Some(secrets.redact(&error.to_string()).into_owned()),
+        }
+        for probe in &mut explained.probes {
+            *probe = secrets.redact(probe).into_owned();
+        }
+        Ok(explained)
+    }
+
+    async fn explain_unredacted(
+        &self,
+        adapter: &Adapter,
+        explained: &mut Explained,
+        grants: &Grants,
+        environment: &Environment,
+    ) -> Result<()> {
+        let id = &adapter.info().id;
+        let binary = if let Some(resolved) = self.remembered(adapter, grants, environment).recall() {
+            resolved.binary
+        } else {
+            let imports = self.imports(grants, environment).without_probes();
+            let mut instance = Instance::start(adapter.component(), Some(imports)).await?;
+            let found = instance.resolve_binary(grants.named_program.clone(), environment.home()).await;
+            explained.probes = instance.imports().map(Imports::take_probes).unwrap_or_default();
+            found?.map_err(|failure| refused(&adapter.name(), "find its program", &failure))?
+        };
+        grants
+            .run_program(&binary.program, |name| environment.program_path(name))
+            .map_err(|denial| Error::adapter(format!("the adapter {id} found {denial}")))?;
+        explained.binary = Some(binary.clone());
+        let imports = self.imports(grants, environment);
+        let mut instance = Instance::start(adapter.component(), Some(imports)).await?;
+        explained.plan = Some(plan(adapter, &mut instance, &explained.turn, &binary, grants, environment).await?);
+        Ok(())
+    }
+}
