@@ -2,13 +2,12 @@
 
 use crate::describe::{INSTALL, KEYS, PLACES, PROVIDERS};
 use wharf_adapter::{
-    Binary, Capabilities, Command, Environment, Failure, Host, Json, LogLevel, Login, Support, Version, locate,
+    Binary, Capabilities, Command, Environment, Failure, Host, Json, LogLevel, Login, Tested, Version, locate,
     probe_version,
 };
 
-/// The oldest and the newest version that the adapter was tested with.
-const OLDEST: Version = Version(2, 0, 76);
-const NEWEST: Version = Version(2, 1, 325);
+/// The versions that the adapter was tested with.
+pub(crate) const TESTED: Tested = Tested(&[Version(2, 0, 76), Version(2, 1, 197), Version(2, 1, 325)]);
 
 /// Finds the program.
 pub(crate) fn resolve(host: &dyn Host, environment: &Environment) -> Result<Binary, Failure> {
@@ -22,7 +21,7 @@ pub(crate) fn resolve(host: &dyn Host, environment: &Environment) -> Result<Bina
     };
     let mut binary = Binary::at(program);
     let version = probe_version(host, &binary.program, &["--version"], 10_000).ok().flatten();
-    binary.support = support(version);
+    binary.support = TESTED.support(version);
     binary.capabilities = capabilities(version);
     binary.version = version.map(|version| version.to_string());
     binary.login = login(host, &binary.program);
@@ -44,15 +43,6 @@ fn at_home(place: &str, home: Option<&str>) -> Option<String> {
     match place.strip_prefix('~') {
         Some(rest) => home.map(|home| format!("{home}{rest}")),
         None => Some(place.to_owned()),
-    }
-}
-
-fn support(version: Option<Version>) -> Support {
-    match version {
-        Some(version) if version > NEWEST => Support::NewerUntested,
-        Some(version) if version < OLDEST => Support::OlderUntested,
-        Some(_) => Support::Tested,
-        None => Support::BestEffort,
     }
 }
 
@@ -126,8 +116,8 @@ fn notes(host: &dyn Host, environment: &Environment, binary: &mut Binary) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use wharf_adapter::ErrorClass;
     use wharf_adapter::testing::{FakeHost, environment};
+    use wharf_adapter::{ErrorClass, Support};
 
     fn installed(version: &str) -> FakeHost {
         let host = FakeHost::default().program("claude", "/usr/bin/claude");
@@ -167,6 +157,7 @@ mod tests {
             ("2.1.325", Support::Tested, true),
             ("2.1.197", Support::Tested, true),
             ("2.0.76", Support::Tested, false),
+            ("2.1.100", Support::BestEffort, true),
             ("2.0.10", Support::OlderUntested, false),
             ("3.0.0", Support::NewerUntested, true),
         ] {

@@ -2,7 +2,7 @@
 //!
 //! The id of a streamed block is its message and index, `msg_1/0`. The line with the whole block gets the same id.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use wharf_adapter::{Effects, Event, Json, Malformed, ToolCall, ToolStatus};
 
 /// The message that is currently streamed.
@@ -129,9 +129,13 @@ fn block_id(message: &str, index: u64) -> String {
     format!("{message}/{index}")
 }
 
-/// The tool calls that have not ended.
+/// The tool calls that have not ended, and those that ended as denied.
 #[derive(Default)]
-pub(crate) struct Tools(BTreeMap<String, OpenTool>);
+pub(crate) struct Tools {
+    open: BTreeMap<String, OpenTool>,
+    /// Ended and reported as denied: the end of the turn lists them again.
+    denied: BTreeSet<String>,
+}
 
 #[derive(Default)]
 struct OpenTool {
@@ -144,24 +148,30 @@ struct OpenTool {
 impl Tools {
     /// A call has started.
     pub(crate) fn open(&mut self, id: String, nested: bool) {
-        self.0.insert(id, OpenTool { nested, denied: false });
+        self.denied.remove(&id);
+        self.open.insert(id, OpenTool { nested, denied: false });
     }
 
-    /// Marks a call as denied.
-    pub(crate) fn deny(&mut self, id: &str) {
-        if let Some(tool) = self.0.get_mut(id) {
-            tool.denied = true;
-        }
+    /// Marks a call as denied. Returns whether it is open: then its result follows.
+    pub(crate) fn deny(&mut self, id: &str) -> bool {
+        let open = self.open.get_mut(id);
+        open.map(|tool| tool.denied = true).is_some()
+    }
+
+    /// A call was reported as denied. Returns whether that is new.
+    pub(crate) fn denied(&mut self, id: &str) -> bool {
+        self.open.remove(id);
+        self.denied.insert(id.to_owned())
     }
 
     /// Removes a call that has ended. Returns whether it was denied.
     pub(crate) fn close(&mut self, id: &str) -> bool {
-        self.0.remove(id).is_some_and(|tool| tool.denied)
+        self.open.remove(id).is_some_and(|tool| tool.denied)
     }
 
     /// The turn is over: open calls of the agent itself never ran. Sub-agents in the background may continue.
     pub(crate) fn cancel_own(&mut self, out: &mut Effects) {
-        self.0.retain(|id, tool| {
+        self.open.retain(|id, tool| {
             if !tool.nested {
                 out.tool(ToolCall::new(id, ToolStatus::Cancelled));
             }
@@ -171,7 +181,7 @@ impl Tools {
 
     /// The process has exited: no call runs any more.
     pub(crate) fn cancel_all(&mut self, out: &mut Effects) {
-        for id in std::mem::take(&mut self.0).into_keys() {
+        for id in std::mem::take(&mut self.open).into_keys() {
             out.tool(ToolCall::new(&id, ToolStatus::Cancelled));
         }
     }

@@ -1,5 +1,6 @@
 //! The adapter's name, options and requested access.
 
+use crate::binary::TESTED;
 use wharf_adapter::{AdapterInfo, OptionKind};
 
 /// Shown if the program is missing.
@@ -119,7 +120,7 @@ pub(crate) fn info() -> AdapterInfo {
     info.access.programs.extend(PLACES.map(str::to_owned));
     // In npm's global prefix, which can be any folder.
     info.access.programs.push("**/bin/claude".to_owned());
-    AdapterInfo { tested_with: "2.0.76, 2.1.197, 2.1.325".to_owned(), install_hint: INSTALL.to_owned(), ..info }
+    AdapterInfo { tested_with: TESTED.to_string(), install_hint: INSTALL.to_owned(), ..info }
 }
 
 #[cfg(test)]

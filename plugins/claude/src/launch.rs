@@ -97,11 +97,12 @@ fn session(turn: &Turn, launch: &mut Launch) {
 }
 
 fn model(turn: &Turn, binary: &Binary, launch: &mut Launch) {
+    // With `=`: a project may choose the model, and a name that starts with a dash must not become another option.
     if let Some(model) = &turn.model {
-        launch.pair("--model", model.as_str());
+        launch.arg(format!("--model={model}"));
     }
     if let Some(model) = &turn.fallback_model {
-        launch.pair("--fallback-model", model.as_str());
+        launch.arg(format!("--fallback-model={model}"));
     }
     let Some(requested) = &turn.effort else { return };
     if is_since(binary, EFFORT_SINCE) == Some(false) {

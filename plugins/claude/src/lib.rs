@@ -24,7 +24,7 @@ use control::Control;
 use lines::LineParser;
 use wharf_adapter::{
     Adapter, AdapterInfo, Binary, Effects, Environment, Evidence, ExitStatus, Failure, Host, Input, Json, Launch,
-    Malformed, ModelList, PromptDelivery, Turn,
+    LogLevel, Malformed, ModelList, PromptDelivery, Turn,
 };
 
 /// One run of Claude Code.
@@ -34,7 +34,13 @@ pub struct Claude {
     lines: LineParser,
     /// Our side of the control protocol.
     control: Control,
+    /// Whether the workspace's CLAUDE.md is not read.
+    isolated: bool,
 }
+
+/// The CLI reads CLAUDE.md only together with the settings of the workspace, whose hooks would run.
+const NOT_READ: &str = "CLAUDE.md of the workspace is not read; the option project-settings reads it, together with the \
+                        workspace's settings and hooks";
 
 impl Adapter for Claude {
     fn describe() -> AdapterInfo {
@@ -47,6 +53,7 @@ impl Adapter for Claude {
 
     fn build_args(&mut self, turn: &Turn, binary: &Binary) -> Result<Launch, Failure> {
         self.lines.set_session(&turn.session);
+        self.isolated = !turn.option("project-settings").is_true();
         launch::build(turn, binary)
     }
 
@@ -76,6 +83,9 @@ impl Adapter for Claude {
                 }
             }
             input => {
+                if matches!(input, Input::Start) && self.isolated {
+                    out.notice(LogLevel::Info, NOT_READ);
+                }
                 if let Input::NextTurn(_) = &input {
                     self.lines.next_turn();
                 }

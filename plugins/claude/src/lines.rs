@@ -116,9 +116,11 @@ impl LineParser {
             "permission_denied" => {
                 let [id, name, parent] = line.pick(["tool_use_id", "tool_name", "parent_tool_use_id"])?;
                 if let Some(id) = id.filled() {
-                    self.tools.deny(&id);
-                    let denied = ToolCall::new(&id, ToolStatus::Denied);
-                    out.tool(ToolCall { name: name.string(), parent: parent.string(), ..denied });
+                    // The result of an open call follows and has its text. Each denial is reported once.
+                    if !self.tools.deny(&id) && self.tools.denied(&id) {
+                        let denied = ToolCall::new(&id, ToolStatus::Denied);
+                        out.tool(ToolCall { name: name.string(), parent: parent.string(), ..denied });
+                    }
                 }
             }
             "model_fallback" | "model_refusal_fallback" | "model_consent_fallback" => {

@@ -135,6 +135,9 @@ impl LineParser {
         let head = text.name().unwrap_or_default();
         let meta = meta.and_then(|meta| meta.items().find(|entry| entry.get("id").is(&id)));
         let status = status(is_error.is_true(), denied, head, meta);
+        if status == ToolStatus::Denied && !self.tools.denied(&id) {
+            return Ok(false);
+        }
         let exit_code = if is_error.is_true() { exit_code(head) } else { None };
         out.tool(ToolCall {
             parent: parent.map(str::to_owned),
@@ -157,9 +160,23 @@ fn status(is_error: bool, denied: bool, head: &str, meta: Option<Json<'_>>) -> T
         _ if denied || rejected => ToolStatus::Denied,
         Some("permission-rule" | "automode-unavailable") => ToolStatus::Denied,
         Some("user-rejected") => ToolStatus::Cancelled,
+        None if meta.is_none() && is_denial(head) => ToolStatus::Denied,
         _ if head.starts_with(STOPPED) || head.starts_with(INTERRUPTED) => ToolStatus::Cancelled,
         _ => ToolStatus::Failed,
     }
+}
+
+/// Whether a result of an old version, which says nothing but a text, is a denial by a rule, a mode or a missing answer.
+fn is_denial(head: &str) -> bool {
+    const STARTS: [&str; 4] = [
+        "Permission to use ",
+        "Permission for this action was denied",
+        "Claude requested permissions to ",
+        "Tool permission request failed: ",
+    ];
+    STARTS.iter().any(|start| head.starts_with(start))
+        || head.contains(" was blocked. For security, Claude Code ")
+        || (head.starts_with("Cannot ") && head.ends_with(" while in plan mode."))
 }
 
 /// The result of a failed command starts with "Exit code 3".
@@ -213,6 +230,9 @@ mod tests {
             (true, false, "a rule", r#"{"non_execution_kind":"permission-rule"}"#, Status::Denied),
             (true, false, "no check", r#"{"non_execution_kind":"automode-unavailable"}"#, Status::Denied),
             (true, true, "policy says no", "", Status::Denied),
+            (true, false, "Permission to use Bash with command touch x has been denied.", "", Status::Denied),
+            (true, false, "touch in '/x' was blocked. For security, Claude Code may only", "", Status::Denied),
+            (true, false, "Exit code 1\\nPermission to use x has been denied.", "", Status::Failed),
             (true, false, "The user doesn't want to proceed with this tool use.", "", Status::Cancelled),
             (true, false, "stopped", r#"{"non_execution_kind":"user-rejected"}"#, Status::Cancelled),
             (true, false, "[Request interrupted by user for tool use]", "", Status::Cancelled),

@@ -36,8 +36,11 @@ impl LineParser {
         let subtype = subtype.name().ok_or(Malformed)?;
         for denial in denials.items() {
             if let Some(id) = denial.get("tool_use_id").filled() {
-                self.tools.close(&id);
-                out.tool(ToolCall { name: denial.get("tool_name").string(), ..ToolCall::new(&id, ToolStatus::Denied) });
+                // Only what no earlier line said: results of old versions do not always show that a tool was denied.
+                if self.tools.denied(&id) {
+                    let denied = ToolCall::new(&id, ToolStatus::Denied);
+                    out.tool(ToolCall { name: denial.get("tool_name").string(), ..denied });
+                }
             }
         }
         self.tools.cancel_own(out);

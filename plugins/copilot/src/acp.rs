@@ -15,8 +15,8 @@ use tokens::Tokens;
 use update::Updates;
 use wharf_adapter::json::{Object, array};
 use wharf_adapter::{
-    Approvals, Effects, ErrorClass, Event, Failure, Input, Json, LogLevel, Malformed, Outcome, SessionChoice,
-    SessionInfo, Turn,
+    Approvals, Effects, ErrorClass, Event, Failure, Host, Input, Json, LogLevel, Malformed, Outcome, Retry,
+    SessionChoice, SessionInfo, Turn, Version,
 };
 
 /// The autopilot mode. It also allows everything.
@@ -24,6 +24,9 @@ const AUTOPILOT: &str = "https://agentclientprotocol.com/protocol/session-modes#
 
 /// The JSON-RPC code of `Authentication required`.
 const NOT_LOGGED_IN: i32 = -32_000;
+
+/// The oldest version that was seen to use a provider's key over ACP; 1.0.60 does not.
+const PROVIDER_OVER_ACP: Version = Version(1, 0, 80);
 
 /// A request of ours.
 #[derive(Debug, Clone, PartialEq)]
@@ -42,6 +45,8 @@ enum Step {
 struct ProtocolSettings {
     workspace: String,
     resume: Option<String>,
+    /// What a new session says: not resumed, if one was to be continued in a way that ACP does not have.
+    resumed: Option<bool>,
     model: Option<String>,
     effort: Option<String>,
     autopilot: bool,
@@ -60,12 +65,14 @@ pub(crate) struct Acp {
     last_id: u64,
     session: Option<String>,
     model: Option<String>,
-    version: Option<String>,
+    pub(crate) version: Option<String>,
     /// Open requests of the agent: their ids as JSON, which are also the ids of the asks.
     asks: Vec<String>,
     updates: Updates,
     /// The tokens of earlier turns.
     used_before: Tokens,
+    /// Why there is no session.
+    failure: Option<Failure>,
 }
 
 impl Acp {
@@ -74,6 +81,7 @@ impl Acp {
         self.settings = Some(ProtocolSettings {
             workspace: turn.workspace.clone(),
             resume: if let SessionChoice::Resume(id) = &turn.session { Some(id.clone()) } else { None },
+            resumed: matches!(turn.session, SessionChoice::Fork(_) | SessionChoice::MostRecent).then_some(false),
             model: turn.model.clone(),
             effort: turn.effort.clone(),
             autopilot: turn.autopilot && turn.approvals == Approvals::AllowAll,
@@ -100,7 +108,7 @@ impl Acp {
                     self.prepare(&turn, prompt);
                     self.configure(out);
                 }
-                Ok(_) => out.failed(Failure::new(ErrorClass::Protocol, "there is no session to continue")),
+                Ok(_) => out.failed(self.no_session()),
                 Err(failure) => out.failed(failure),
             },
             Input::Cancel => self.cancel(out),
@@ -240,7 +248,7 @@ impl Acp {
             Step::Prompt(_) => self.prompted(result, out),
             _ if self.settings.is_none() => {}
             Step::Initialize => {
-                self.version = result.at(&["agentInfo", "version"]).string();
+                self.version = result.at(&["agentInfo", "version"]).string().or(self.version.take());
                 let resume = self.settings.as_ref().and_then(|settings| settings.resume.clone());
                 self.queue.push_back(resume.map_or(Step::New, Step::Load));
             }
@@ -250,7 +258,8 @@ impl Acp {
                     self.fail(Failure::new(ErrorClass::Protocol, "session/new gave no session"), out);
                     return;
                 }
-                self.opened(result, None, out);
+                let resumed = self.settings.as_ref().and_then(|settings| settings.resumed);
+                self.opened(result, resumed, out);
             }
             Step::Load(id) => {
                 self.session = Some(id.clone());
@@ -321,10 +330,44 @@ impl Acp {
         if class != failure.class {
             failure = Failure::new(class, message).code(failure.code);
         }
+        if class == ErrorClass::Auth {
+            failure = self.explain_auth(failure);
+        }
         self.fail(failure, out);
     }
 
+    /// Over ACP, old versions ignore the keys of a custom provider, with which the same turn works in JSON lines.
+    fn explain_auth(&self, failure: Failure) -> Failure {
+        let old = self.version.as_deref().and_then(Version::find).filter(|version| *version < PROVIDER_OVER_ACP);
+        let Some(version) = old else { return failure };
+        let message = format!(
+            "{}: over ACP, which asks need, Copilot {version} needs a GitHub login, also with a provider's key",
+            failure.message
+        );
+        let fix = "run `copilot login`, set COPILOT_GITHUB_TOKEN, update Copilot, or do not let approvals ask";
+        Failure { message, ..failure }.retry(Retry::AfterUserAction(fix.to_owned()))
+    }
+
+    /// The failure of a turn that has no session, because of what failed before.
+    fn no_session(&self) -> Failure {
+        let Some(first) = &self.failure else {
+            return Failure::new(ErrorClass::Protocol, "there is no session to continue");
+        };
+        Failure { message: format!("there is no session to continue: {}", first.message), ..first.clone() }
+    }
+
+    /// The model that the environment names, if the protocol did not name one, as with a custom provider.
+    pub(crate) fn finish(&mut self, host: &dyn Host, out: &mut Effects) {
+        if self.session.is_some() && self.model.is_none() {
+            self.model = host.set_variable("COPILOT_MODEL");
+            if self.model.is_some() {
+                self.emit_session(None, out);
+            }
+        }
+    }
+
     fn fail(&mut self, failure: Failure, out: &mut Effects) {
+        self.failure.get_or_insert_with(|| failure.clone());
         self.queue.clear();
         self.updates.close(out);
         out.failed(failure);

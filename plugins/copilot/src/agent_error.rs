@@ -68,6 +68,12 @@ impl AgentError {
         }
     }
 
+    /// What a user is told about a failed model call.
+    pub(crate) fn as_notice(&self) -> String {
+        let status = self.status.map(|status| format!(" (HTTP {status})")).unwrap_or_default();
+        format!("a call of the model failed{status}: {}", self.message)
+    }
+
     /// Adds the details of a failed model call, if this error is about that call.
     pub(crate) fn with_call(mut self, call: Option<AgentError>) -> AgentError {
         if let Some(call) = call.filter(|call| self.status.is_none() || call.status == self.status) {

@@ -1,5 +1,6 @@
 //! Finding the CLI: its program, its version, and what that version can do.
 
+use crate::command::NO_AUTO_UPDATE;
 use crate::features::{self, Features};
 use crate::info::{INSTALL, WINGET};
 use crate::login;
@@ -20,7 +21,7 @@ pub(crate) fn resolve(host: &dyn Host, environment: &Environment) -> Result<Bina
     }
     let version = binary.version.as_deref().and_then(Version::find);
     if binary.leading_args.is_empty() {
-        binary.support = features::support(version);
+        binary.support = features::TESTED.support(version);
     }
     match binary.support {
         Support::OlderUntested => {
@@ -28,6 +29,9 @@ pub(crate) fn resolve(host: &dyn Host, environment: &Environment) -> Result<Bina
         }
         Support::NewerUntested => {
             binary.note(LogLevel::Info, format!("the newest tested version is {}", features::NEWEST), None);
+        }
+        Support::BestEffort if version.is_some() && binary.leading_args.is_empty() => {
+            binary.note(LogLevel::Info, format!("it was not tested; tested versions are {}", features::TESTED), None);
         }
         _ => {}
     }
@@ -124,14 +128,22 @@ fn gh_copilot(host: &dyn Host) -> Option<Binary> {
     Some(binary)
 }
 
+/// Runs a probe as turns are run: without `--no-auto-update` the program starts the newest version that was ever unpacked
+/// below the cache folder, which need not be the one that a turn gets. A program that does not know the flag has no such
+/// cache.
 fn output(host: &dyn Host, binary: &Binary, flag: &str) -> Result<Output, HostError> {
-    let mut args = binary.leading_args.clone();
-    // `gh` handles this flag itself unless it follows two dashes. It also handles `--remove`; no turn uses either.
-    if flag == "--help" && !args.is_empty() {
-        args.push("--".to_owned());
-    }
-    args.push(flag.to_owned());
-    host.run(&Command { program: binary.program.clone(), args, stdin: vec![], timeout_ms: PROBE_MILLIS })
+    let run = |flags: &[&str]| {
+        let mut args = binary.leading_args.clone();
+        // `gh` handles this flag itself unless it follows two dashes. It also handles `--remove`; no turn uses either.
+        if flag == "--help" && !args.is_empty() {
+            args.push("--".to_owned());
+        }
+        args.extend(flags.iter().map(|&flag| flag.to_owned()));
+        host.run(&Command { program: binary.program.clone(), args, stdin: vec![], timeout_ms: PROBE_MILLIS })
+    };
+    let output = run(&[NO_AUTO_UPDATE, flag])?;
+    let refused = output.code != Some(0) && String::from_utf8_lossy(&output.stderr).contains(NO_AUTO_UPDATE);
+    if refused { run(&[flag]) } else { Ok(output) }
 }
 
 fn probe(host: &dyn Host, binary: &mut Binary) -> Result<(), Failure> {
@@ -161,8 +173,11 @@ mod tests {
 
     #[test]
     fn a_program_in_path_is_used() {
-        let host =
-            FakeHost::default().program("copilot", "/usr/bin/copilot").output("/usr/bin/copilot --version", 0, NEW);
+        let host = FakeHost::default().program("copilot", "/usr/bin/copilot").output(
+            "/usr/bin/copilot --no-auto-update --version",
+            0,
+            NEW,
+        );
         let binary = resolve(&host, &environment()).expect("a program");
         assert_eq!((binary.program.as_str(), binary.version.as_deref()), ("/usr/bin/copilot", Some("1.0.102")));
         assert_eq!(binary.support, Support::Tested);
@@ -174,7 +189,7 @@ mod tests {
         let host = FakeHost::default()
             .program("copilot", "/usr/bin/copilot")
             .program("/opt/copilot", "/opt/copilot")
-            .output("/opt/copilot --version", 0, "GitHub Copilot CLI 1.0.35.");
+            .output("/opt/copilot --no-auto-update --version", 0, "GitHub Copilot CLI 1.0.35.");
         let named = Environment { program: Some("/opt/copilot".into()), ..environment() };
         let binary = resolve(&host, &named).expect("a program");
         assert_eq!((binary.program.as_str(), binary.version.as_deref()), ("/opt/copilot", Some("1.0.35")));
@@ -191,11 +206,15 @@ mod tests {
             "/usr/lib/node_modules/@github/copilot-linuxmusl-x64/copilot",
             "/usr/lib/node_modules/@github/copilot/node_modules/@github/copilot-linux-x64/copilot",
         ] {
-            let mut host = FakeHost::default().program(native, native).output(&format!("{native} --version"), 0, NEW);
+            let mut host = FakeHost::default().program(native, native).output(
+                &format!("{native} --no-auto-update --version"),
+                0,
+                NEW,
+            );
             host.programs.insert("copilot".into(), ("/usr/bin/copilot".into(), loader.into()));
             assert_eq!(resolve(&host, &environment()).expect("a program").program, native);
         }
-        let mut host = FakeHost::default().output("/usr/bin/copilot --version", 0, NEW);
+        let mut host = FakeHost::default().output("/usr/bin/copilot --no-auto-update --version", 0, NEW);
         host.programs.insert("copilot".into(), ("/usr/bin/copilot".into(), loader.into()));
         let binary = resolve(&host, &environment()).expect("the loader");
         assert_eq!(binary.program, "/usr/bin/copilot");
@@ -205,7 +224,8 @@ mod tests {
     #[test]
     fn npms_script_on_windows_is_replaced_too() {
         let native = "C:/npm/node_modules/@github/copilot/node_modules/@github/copilot-win32-x64/copilot.exe";
-        let mut host = FakeHost::default().program(native, native).output(&format!("{native} --version"), 0, NEW);
+        let mut host =
+            FakeHost::default().program(native, native).output(&format!("{native} --no-auto-update --version"), 0, NEW);
         host.programs.insert("copilot".into(), ("C:\\npm\\copilot.cmd".into(), "C:\\npm\\copilot.cmd".into()));
         let windows = Environment { os: "windows".into(), ..environment() };
         assert_eq!(resolve(&host, &windows).expect("a program").program, native);
@@ -215,8 +235,8 @@ mod tests {
     fn the_help_text_of_versions_in_between_is_read() {
         let host = FakeHost::default()
             .program("copilot", "/usr/bin/copilot")
-            .output("/usr/bin/copilot --version", 0, "GitHub Copilot CLI 1.0.60.")
-            .output("/usr/bin/copilot --help", 0, "  --session-id <id>");
+            .output("/usr/bin/copilot --no-auto-update --version", 0, "GitHub Copilot CLI 1.0.60.")
+            .output("/usr/bin/copilot --no-auto-update --help", 0, "  --session-id <id>");
         let capabilities = resolve(&host, &environment()).expect("a program").capabilities;
         assert!(capabilities.contains(Capabilities::CHOOSE_SESSION_ID));
         assert!(!capabilities.contains(Capabilities::TOKEN_USAGE));
@@ -225,16 +245,23 @@ mod tests {
     #[test]
     fn winget_and_gh_are_the_last_fallbacks() {
         let link = "C:/Users/u/AppData/Local/Microsoft/WinGet/Links/copilot.exe";
-        let host = FakeHost::default().program(link, link).output(&format!("{link} --version"), 0, NEW);
+        let host =
+            FakeHost::default().program(link, link).output(&format!("{link} --no-auto-update --version"), 0, NEW);
         let windows = Environment { os: "windows".into(), home: Some("C:/Users/u".into()), ..environment() };
         assert_eq!(resolve(&host, &windows).expect("a program").program, link);
 
-        let gh = |prints| FakeHost::default().program("gh", "/bin/gh").output("/bin/gh copilot --version", 0, prints);
+        let gh = |prints| {
+            FakeHost::default().program("gh", "/bin/gh").output("/bin/gh copilot --no-auto-update --version", 0, prints)
+        };
         let binary = resolve(&gh(NEW), &environment()).expect("a program");
         assert_eq!((binary.program.as_str(), binary.leading_args.as_slice()), ("/bin/gh", &["copilot".to_owned()][..]));
         assert_eq!(binary.support, Support::BestEffort);
 
-        let host = gh("GitHub Copilot CLI 1.0.60.").output("/bin/gh copilot -- --help", 0, "  --session-id <id>");
+        let host = gh("GitHub Copilot CLI 1.0.60.").output(
+            "/bin/gh copilot -- --no-auto-update --help",
+            0,
+            "  --session-id <id>",
+        );
         let capabilities = resolve(&host, &environment()).expect("a program").capabilities;
         assert!(capabilities.contains(Capabilities::CHOOSE_SESSION_ID), "the CLI's own help is read, not gh's");
 
@@ -247,12 +274,39 @@ mod tests {
         let mut host = FakeHost::default().program("copilot", "/usr/bin/copilot");
         let mut output =
             Output { code: Some(1), stdout: vec![], stderr: "\nrequires Node.js v24\n".into(), timed_out: false };
-        host.outputs.insert("/usr/bin/copilot --version".into(), output.clone());
+        host.outputs.insert("/usr/bin/copilot --no-auto-update --version".into(), output.clone());
         let failure = resolve(&host, &environment()).expect_err("a failure");
         assert!(failure.class == ErrorClass::NotFound && failure.message.contains("Node.js v24"));
         output.timed_out = true;
-        host.outputs.insert("/usr/bin/copilot --version".into(), output);
+        host.outputs.insert("/usr/bin/copilot --no-auto-update --version".into(), output);
         let binary = resolve(&host, &environment()).expect("a program");
         assert_eq!((binary.version, binary.support), (None, Support::BestEffort));
+    }
+
+    /// The launcher of 1.0.60, with 1.0.92 in its cache: only the flag makes it start itself.
+    #[test]
+    fn a_copilot_that_updated_itself_is_probed_as_the_version_that_turns_run() {
+        let host = FakeHost::default()
+            .program("copilot", "/usr/bin/copilot")
+            .output("/usr/bin/copilot --version", 0, "GitHub Copilot CLI 1.0.92.")
+            .output("/usr/bin/copilot --help", 0, "  --session-id <id>\n  --usage-output-file <file>")
+            .output("/usr/bin/copilot --no-auto-update --version", 0, "GitHub Copilot CLI 1.0.60.")
+            .output("/usr/bin/copilot --no-auto-update --help", 0, "  --session-id <id>");
+        let binary = resolve(&host, &environment()).expect("a program");
+        assert_eq!(binary.version.as_deref(), Some("1.0.60"));
+        assert!(!binary.capabilities.contains(Capabilities::TOKEN_USAGE), "1.0.60 has no usage file");
+    }
+
+    #[test]
+    fn a_version_without_the_flag_against_updates_is_still_probed() {
+        let mut host = FakeHost::default().program("copilot", "/usr/bin/copilot").output(
+            "/usr/bin/copilot --version",
+            0,
+            "0.0.300",
+        );
+        let stderr = "error: unknown option '--no-auto-update'\n".into();
+        let refused = Output { code: Some(1), stdout: vec![], stderr, timed_out: false };
+        host.outputs.insert("/usr/bin/copilot --no-auto-update --version".into(), refused);
+        assert_eq!(resolve(&host, &environment()).expect("a program").version.as_deref(), Some("0.0.300"));
     }
 }

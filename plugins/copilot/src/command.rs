@@ -8,6 +8,9 @@ use wharf_adapter::{
     Approvals, Arg, Effort, ErrorClass, ExitBehavior, Failure, Json, Launch, SessionChoice, Turn, nearest_effort,
 };
 
+/// Keeps the launcher from starting a newer version than itself that was unpacked earlier.
+pub(crate) const NO_AUTO_UPDATE: &str = "--no-auto-update";
+
 /// The launch of a turn.
 pub(crate) fn build(turn: &Turn, features: Features) -> Result<Launch, Failure> {
     let transport = Transport::of(turn);
@@ -23,9 +26,9 @@ pub(crate) fn build(turn: &Turn, features: Features) -> Result<Launch, Failure> 
             launch
         }
     };
-    launch.arg("--no-auto-update");
+    launch.arg(NO_AUTO_UPDATE);
     launch.pair("--log-level", "error");
-    // With the flag alone, the launcher may still start a newer version that was downloaded earlier.
+    // For the copies of itself that the agent starts.
     launch.set("COPILOT_AUTO_UPDATE", "false");
     permissions::flags(turn, transport, &mut launch);
     if transport == Transport::Lines {
@@ -53,7 +56,13 @@ fn session(choice: &SessionChoice, features: Features, launch: &mut Launch) {
         SessionChoice::Fresh(Some(id)) if features.session_id && is_uuid(id) => {
             launch.arg(format!("--session-id={id}"));
         }
-        SessionChoice::Fresh(_) => {}
+        SessionChoice::Fresh(Some(_)) if features.session_id => {
+            launch.unsupported("session", "Copilot takes only a UUID as the id of a session; it chooses one itself");
+        }
+        SessionChoice::Fresh(Some(_)) => {
+            launch.unsupported("session", "this version cannot be given the id of a session; it chooses one itself");
+        }
+        SessionChoice::Fresh(None) => {}
         SessionChoice::Resume(id) => {
             launch.arg(format!("--resume={id}"));
             stay_in_workspace(launch);
@@ -138,7 +147,10 @@ fn protocol_settings(turn: &Turn, features: Features, launch: &mut Launch) {
         SessionChoice::MostRecent => {
             launch.unsupported("session", "ACP resumes a session only by its id; a new one is started");
         }
-        SessionChoice::Fresh(_) | SessionChoice::Resume(_) => {}
+        SessionChoice::Fresh(Some(_)) => {
+            launch.unsupported("session", "ACP cannot name a new session; Copilot chooses its id");
+        }
+        SessionChoice::Fresh(None) | SessionChoice::Resume(_) => {}
     }
     if !turn.stream_text {
         launch.unsupported("stream-text", "ACP always streams");

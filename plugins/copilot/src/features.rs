@@ -4,11 +4,13 @@
 //! versions is read when they are found, and flags in it become capabilities. An unknown version gets only the features
 //! that all versions have.
 
-use wharf_adapter::{Binary, Capabilities, Effort, Support, Version};
+use wharf_adapter::{Binary, Capabilities, Effort, Tested, Version};
 
-/// The oldest version that was tested.
+/// The versions that were tested.
+pub(crate) const TESTED: Tested = Tested(&[OLDEST, NEWEST]);
+/// The oldest of them.
 pub(crate) const OLDEST: Version = Version(1, 0, 35);
-/// The newest version that was tested.
+/// The newest of them.
 pub(crate) const NEWEST: Version = Version(1, 0, 102);
 
 const OLD_EFFORTS: &[Effort] = &[Effort::Low, Effort::Medium, Effort::High, Effort::Xhigh];
@@ -84,16 +86,6 @@ pub(crate) fn is_new(binary: &Binary) -> bool {
     binary.version.as_deref().and_then(Version::find).is_some_and(|version| version >= NEWEST)
 }
 
-/// How well a version is tested.
-pub(crate) fn support(version: Option<Version>) -> Support {
-    match version {
-        None => Support::BestEffort,
-        Some(version) if version < OLDEST => Support::OlderUntested,
-        Some(version) if version > NEWEST => Support::NewerUntested,
-        Some(_) => Support::Tested,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -120,10 +112,6 @@ mod tests {
             let differ = Capabilities::CHOOSE_SESSION_ID | Capabilities::TOKEN_USAGE;
             assert_eq!(features.capabilities().intersects(differ), new, "{version:?}");
         }
-        assert_eq!(support(Version::find("1.0.34")), Support::OlderUntested);
-        assert_eq!(support(Version::find("1.0.60")), Support::Tested);
-        assert_eq!(support(Version::find("1.0.103")), Support::NewerUntested);
-        assert_eq!(support(None), Support::BestEffort);
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! The adapter's name, options and requested access.
 
-use crate::features::{NEWEST, OLDEST};
+use crate::features::TESTED;
 use wharf_adapter::{AdapterInfo, OptionKind};
 
 /// How to install the CLI.
@@ -78,14 +78,14 @@ pub(crate) fn describe() -> AdapterInfo {
         .option(
             "no-custom-instructions",
             OptionKind::Flag,
-            Some("true"),
+            Some("false"),
             "keep AGENTS.md, CLAUDE.md and copilot-instructions.md out of the prompt",
         )
         .option("disable-builtin-mcps", OptionKind::Flag, Some("true"), "do not start the built-in MCP servers")
         .option("reasoning-summaries", OptionKind::Flag, Some("false"), "request summaries of the reasoning")
         .option("experimental", OptionKind::Flag, Some("false"), "enable experimental features")
         .option("max-ai-credits", OptionKind::Integer, None, "stop after this many AI credits (at least 30)");
-    info.tested_with = format!(">={OLDEST}, <={NEWEST}");
+    info.tested_with = TESTED.to_string();
     INSTALL.clone_into(&mut info.install_hint);
     info
 }

@@ -56,6 +56,7 @@ impl Adapter for Copilot {
     fn build_args(&mut self, turn: &Turn, binary: &Binary) -> Result<Launch, Failure> {
         let features = Features::of(binary);
         let launch = command::build(turn, features)?;
+        self.acp.version.clone_from(&binary.version);
         self.usage_file = launch.files.iter().any(|file| file.name == usage::FILE);
         let (chosen, resume) = match &turn.session {
             SessionChoice::Fresh(Some(id)) if features.session_id && command::is_uuid(id) => (Some(id.clone()), None),
@@ -65,6 +66,7 @@ impl Adapter for Copilot {
         self.lines.settings = TurnSettings {
             chosen,
             resume,
+            starts_over: matches!(turn.session, SessionChoice::Fork(_)),
             continues: matches!(turn.session, SessionChoice::Resume(_) | SessionChoice::MostRecent),
             resume_is_strict: features.strict_resume,
             version: binary.version.clone(),
@@ -99,9 +101,14 @@ impl Adapter for Copilot {
     }
 
     fn finish(&mut self, host: &dyn Host, _exit: ExitStatus, out: &mut Effects) {
+        self.acp.finish(host, out);
         self.lines.finish(out);
         let lines = &mut self.lines;
         let Some(since) = lines.since.clone() else { return };
+        let history = lines.doubtful().and_then(|id| usage::has_history(host, home(host).as_deref(), id, &since));
+        if let Some(has_history) = history {
+            lines.report_history(has_history, out);
+        }
         if self.usage_file && usage::from_file(host, out) {
             lines.counted = Counted::All;
         }

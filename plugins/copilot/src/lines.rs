@@ -26,6 +26,8 @@ pub(crate) struct TurnSettings {
     pub(crate) chosen: Option<String>,
     /// The session to resume.
     pub(crate) resume: Option<String>,
+    /// Whether the session to continue cannot be continued, so that a new one is started.
+    pub(crate) starts_over: bool,
     /// Whether the turn continues a session, by id or the most recent one.
     pub(crate) continues: bool,
     /// Whether this version fails when there is no such session, rather than starting a new one.
@@ -152,10 +154,19 @@ impl LineParser {
                 let parent = self.subagents.parent(agent, data.get("parentToolCallId"));
                 self.tools.cumulative(data, parent.as_deref(), out);
             }
-            "model.call_start" => self.detailed = true,
+            "model.call_start" => {
+                self.detailed = true;
+                // 1.0.92 does not report that it retries: it only makes the call again.
+                if self.call_failure.as_ref().is_some_and(|(caller, _)| caller.as_deref() == agent) {
+                    self.retry(agent, "", "", time(), out);
+                }
+            }
             "model.call_failure" => {
                 self.detailed = true;
-                self.call_failure = Some((agent.map(str::to_owned), AgentError::of_call(data, time())));
+                let error = AgentError::of_call(data, time());
+                // At once: a retry is reported only after the CLI has waited, which may take minutes.
+                out.notice(LogLevel::Warn, error.as_notice());
+                self.call_failure = Some((agent.map(str::to_owned), error));
             }
             // `--model auto` is resolved only with the first prompt.
             "session.tools_updated" | "session.auto_mode_resolved" => {
@@ -373,7 +384,7 @@ impl LineParser {
         out.emit(Event::Session(SessionInfo {
             // The model is known long before the id, which old versions report only at the end.
             id: known.cloned(),
-            resumed: None,
+            resumed: self.settings.starts_over.then_some(false),
             model: self.model.clone(),
             agent_version: self.settings.version.clone(),
         }));

@@ -2,7 +2,11 @@
 //!
 //! Only the prefix of a token is checked, and no token is ever reported.
 
-use wharf_adapter::{Binary, Command, Host, Json, LogLevel, Login};
+use crate::info::INSTALL;
+use wharf_adapter::{Binary, Command, Host, Json, LogLevel, Login, Version};
+
+/// The first versions that were seen to have custom providers; 0.0.423 has none.
+const PROVIDERS_SINCE: Version = Version(1, 0, 0);
 
 /// The variables that may hold a token, in the CLI's order (checked on the wire).
 const TOKENS: [&str; 3] = ["COPILOT_GITHUB_TOKEN", "GH_TOKEN", "GITHUB_TOKEN"];
@@ -76,6 +80,14 @@ pub(crate) fn check(host: &dyn Host, home: Option<&str>, binary: &mut Binary) ->
 
 /// A custom provider needs no GitHub account.
 fn provider(host: &dyn Host, binary: &mut Binary) -> Option<Login> {
+    let version = binary.version.as_deref().and_then(Version::find);
+    if version.is_some_and(|version| version < PROVIDERS_SINCE) {
+        if host.set_variable("COPILOT_PROVIDER_BASE_URL").is_some() {
+            let text = "this version does not know COPILOT_PROVIDER_BASE_URL: it needs a GitHub login";
+            binary.note(LogLevel::Warn, text, Some(INSTALL));
+        }
+        return None;
+    }
     if host.set_variable("COPILOT_PROVIDER_BASE_URL").is_some() {
         if host.set_variable("COPILOT_MODEL").is_none() {
             let fix = "set COPILOT_MODEL, or name a model in every turn";
@@ -148,6 +160,10 @@ mod tests {
         let own = FakeHost::default().with_variable("COPILOT_PROVIDER_BASE_URL", "https://h/v1");
         assert_eq!(checked(&own), (present("COPILOT_PROVIDER_BASE_URL"), 1));
         assert_eq!(checked(&own.with_variable("COPILOT_MODEL", "m")), (present("COPILOT_PROVIDER_BASE_URL"), 0));
+        let mut old = Binary { version: Some("0.0.423".into()), ..Binary::at("/usr/bin/copilot".into()) };
+        let key = FakeHost::default().with_variable("COPILOT_PROVIDER_BASE_URL", "https://h/v1");
+        let login = check(&key, None, &mut old);
+        assert!(matches!(login, Login::Missing(_)) && old.notes.len() == 1, "a version that ignores the variable");
         let offline = FakeHost::default().with_variable("COPILOT_OFFLINE", "true");
         assert!(matches!(checked(&offline).0, Login::Missing(_)));
         let stored = r#"{"logged_in_users":[{"host":"https://github.com","login":"u"}]}"#;

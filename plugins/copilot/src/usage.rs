@@ -145,6 +145,13 @@ pub(crate) fn added(host: &dyn Host, home: Option<&str>, journal: Journal<'_>, o
     out.usage(Usage { units, api_millis, ..Usage::new(UsageScope::TurnTotal, "result", INPUT_INCLUDES_CACHED) });
 }
 
+/// Whether the session had a prompt before this run, if its journal can be read.
+pub(crate) fn has_history(host: &dyn Host, home: Option<&str>, session: &str, since: &str) -> Option<bool> {
+    let content = read(host, home, session)?;
+    let mut prompts = content.lines().map(Json::parse).filter(|line| line.get("type").is("user.message"));
+    Some(prompts.any(|line| line.get("timestamp").name().is_some_and(|timestamp| timestamp < since)))
+}
+
 fn read(host: &dyn Host, home: Option<&str>, session: &str) -> Option<String> {
     let folder = login::folder(host, home)?;
     // The id came from the agent: it must not point outside of the folder.

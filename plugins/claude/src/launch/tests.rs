@@ -48,8 +48,8 @@ fn each_setting_has_its_flag() {
         ("2.0.76", |turn| turn.session = SessionChoice::Fork("u".into()), "--resume u --fork-session"),
         ("2.0.76", |turn| turn.session = SessionChoice::MostRecent, "--continue"),
         ("2.0.76", |turn| set_option(turn, "persist-session", "false"), "--no-session-persistence"),
-        ("2.0.76", |turn| turn.model = Some("opus".into()), "--model opus"),
-        ("2.0.76", |turn| turn.fallback_model = Some("haiku".into()), "--fallback-model haiku"),
+        ("2.0.76", |turn| turn.model = Some("opus".into()), "--model=opus"),
+        ("2.0.76", |turn| turn.fallback_model = Some("haiku".into()), "--fallback-model=haiku"),
         ("2.1.197", |turn| turn.effort = Some("minimal".into()), "--effort low --permission-mode dontAsk"),
         ("2.1.197", |turn| turn.effort = Some("max".into()), "--effort max --permission-mode dontAsk"),
         ("2.0.76", |turn| turn.effort = Some("high".into()), ""),
@@ -94,13 +94,20 @@ fn each_setting_has_its_flag() {
             },
             "--disallowedTools Bash(rm *) WebFetch",
         ),
-        ("2.1.325", |turn| turn.model = Some("x".into()), "--model x --permission-mode dontAsk"),
+        ("2.1.325", |turn| turn.model = Some("x".into()), "--model=x --permission-mode dontAsk"),
     ];
     for (version, change, flags) in rows {
         let launch = built(version, change);
         let expected = format!("-p --output-format stream-json --verbose {flags} {ISOLATED}").replace("  ", " ");
         assert_eq!(line(&launch.args), expected, "{version}");
     }
+}
+
+#[test]
+fn the_model_of_a_project_cannot_be_an_option() {
+    let launch = built("2.1.325", |turn| turn.model = Some("--dangerously-skip-permissions".into()));
+    assert!(launch.args.iter().any(|arg| arg.text == "--model=--dangerously-skip-permissions"));
+    assert!(!launch.args.iter().any(|arg| arg.text == "--dangerously-skip-permissions"));
 }
 
 #[test]

@@ -193,6 +193,28 @@ fn every_transcript_gives_the_expected_report() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
+/// 2.1.325 says it three times: in a line, in the tool's result, and in the result of the turn. Older versions do not
+/// always say it before the end.
+#[test]
+fn a_denied_tool_is_reported_once() {
+    for folder in transcripts() {
+        let (_, effects) = replay(&folder, &read(&folder, "stdout.jsonl"), usize::MAX);
+        let ended = testing::events(&effects).into_iter().filter_map(|event| match event {
+            Event::Tool(call) if call.status == ToolStatus::Denied => Some(call.id.clone()),
+            _ => None,
+        });
+        let mut ids: Vec<String> = ended.collect();
+        let count = ids.len();
+        ids.sort();
+        ids.dedup();
+        assert_eq!(ids.len(), count, "{}", folder.display());
+        let failed_first = |event: &&&Event| matches!(event, Event::Tool(call) if call.status == ToolStatus::Failed && ids.contains(&call.id));
+        let explained = folder.ends_with("bd_can_use_tool") || folder.ends_with("bd_hooks");
+        let failed = testing::events(&effects).iter().filter(failed_first).count();
+        assert!(failed == 0 || explained, "{}: the host's answers are not in this replay", folder.display());
+    }
+}
+
 #[test]
 fn chunk_boundaries_do_not_matter() {
     for folder in transcripts() {

@@ -35,17 +35,17 @@ fn a_plain_turn() {
         args(&launch),
         format!(
             "--output-format json -s --no-ask-user --stream on --no-auto-update --log-level error --allow-all \
-             --session-id={ID} --usage-output-file <usage.json> --no-custom-instructions --disable-builtin-mcps"
+             --session-id={ID} --usage-output-file <usage.json> --disable-builtin-mcps"
         )
     );
     let launch = built(Some("1.0.35"), |_| {});
     assert_eq!(
         args(&launch),
         "--output-format json -s --no-ask-user --stream on --no-auto-update --log-level error --allow-all \
-         --no-custom-instructions --disable-builtin-mcps"
+         --disable-builtin-mcps"
     );
     assert_eq!(args(&built(None, |_| {})), args(&launch), "an unknown version gets the flags that all versions have");
-    assert!(launch.unsupported.is_empty() && launch.files.is_empty());
+    assert!(unsupported(&launch) == ["session"] && launch.files.is_empty());
 }
 
 /// A change to the turn, and what it must add to the command line.
@@ -88,11 +88,16 @@ fn every_setting_has_its_flag() {
         assert!(launch.unsupported.is_empty(), "{expected}: {:?}", launch.unsupported);
         assert!(!args(&launch).contains("--verbose"));
     }
-    let quiet = built(Some("1.0.102"), |turn| {
-        set_option(turn, "no-custom-instructions", "false");
-        set_option(turn, "disable-builtin-mcps", "false");
-    });
-    assert!(!args(&quiet).contains("custom") && !args(&quiet).contains("builtin"));
+    let open = built(Some("1.0.102"), |turn| set_option(turn, "disable-builtin-mcps", "false"));
+    assert!(!args(&open).contains("builtin"));
+}
+
+/// A user of Copilot expects that AGENTS.md counts.
+#[test]
+fn the_instructions_of_the_workspace_are_read_unless_an_option_says_no() {
+    assert!(!args(&built(Some("1.0.102"), |_| {})).contains("custom-instructions"));
+    let without = built(Some("1.0.102"), |turn| set_option(turn, "no-custom-instructions", "true"));
+    assert!(args(&without).contains("--no-custom-instructions"));
 }
 
 #[test]
@@ -109,12 +114,12 @@ fn unsupported_settings_are_reported() {
     let expected = ["session", "effort", "max-turns", "max-ai-credits", "max-cost", "fallback-model", "output-schema"];
     assert_eq!(unsupported(&launch), expected);
     assert!(args(&launch).contains("--reasoning-effort xhigh") && !args(&launch).contains("session"));
-    assert_eq!(unsupported(&built(None, |turn| turn.effort = Some("heroic".into()))), ["effort"]);
+    assert_eq!(unsupported(&built(None, |turn| turn.effort = Some("heroic".into()))), ["session", "effort"]);
     let asking = built(None, |turn| {
         turn.approvals = Approvals::Ask;
         set_option(turn, "transport", "\"jsonl\"");
     });
-    assert_eq!(unsupported(&asking), ["approvals"]);
+    assert_eq!(unsupported(&asking), ["session", "approvals"]);
 }
 
 #[test]
@@ -159,7 +164,28 @@ fn asking_needs_the_protocol() {
         turn.approvals = Approvals::Ask;
         turn.mcp_servers = Some("{}".into());
     });
-    assert_eq!(unsupported(&old), ["mcp-servers"]);
+    assert_eq!(unsupported(&old), ["mcp-servers", "session"]);
+}
+
+/// The host passes it on if its caller chose the id.
+#[test]
+fn a_session_id_that_cannot_be_used_is_never_dropped_silently() {
+    let fresh = |version, id: Option<&str>, approvals| {
+        let launch = built(Some(version), |turn| {
+            turn.session = SessionChoice::Fresh(id.map(str::to_owned));
+            turn.approvals = approvals;
+        });
+        (args(&launch).contains("--session-id="), unsupported(&launch).contains(&"session"))
+    };
+    for (version, id, approvals, given, reported) in [
+        ("1.0.102", Some(ID), Approvals::Deny, true, false),
+        ("1.0.102", Some("task-42"), Approvals::Deny, false, true),
+        ("1.0.102", Some(ID), Approvals::Ask, false, true),
+        ("1.0.35", Some(ID), Approvals::Deny, false, true),
+        ("1.0.35", None, Approvals::Deny, false, false),
+    ] {
+        assert_eq!(fresh(version, id, approvals), (given, reported), "{version} {id:?} {approvals:?}");
+    }
 }
 
 #[test]

@@ -38,14 +38,33 @@ impl LineParser {
     }
 
     fn resumed(&self, id: &str) -> Option<bool> {
+        if self.settings.starts_over {
+            return Some(false);
+        }
         let requested = self.settings.resume.as_deref()?;
         match self.settings.resume_is_strict {
             // Otherwise it would have failed. A name or a prefix works like an id.
             true => Some(true),
-            // Old versions start a new session with an unknown id: the same id proves nothing.
+            // Old versions start a new session with an unknown id: the same id proves nothing. See `doubtful`.
             false if requested == id => None,
             false => Some(id.starts_with(requested)),
         }
+    }
+
+    /// The session whose past decides whether it was resumed: only its journal shows it.
+    pub(crate) fn doubtful(&self) -> Option<&str> {
+        let session = self.session()?;
+        (self.settings.continues && self.resumed(session).is_none()).then_some(session)
+    }
+
+    /// Reports whether the session has a history from before this run.
+    pub(crate) fn report_history(&self, has_history: bool, out: &mut Effects) {
+        out.emit(Event::Session(SessionInfo {
+            id: self.session.clone(),
+            resumed: Some(has_history),
+            model: self.model.clone(),
+            agent_version: self.settings.version.clone(),
+        }));
     }
 
     /// The process has exited. Without a `result` line, the events before it decide.

@@ -1,6 +1,7 @@
 //! Transcripts of the Agent Client Protocol: the agent's lines are replayed, and the lines that the adapter writes must
 //! mean the same as those of the recorded client.
 
+mod session;
 mod updates;
 
 use crate::{captures, outcomes, usages};

@@ -252,6 +252,57 @@ fn the_session_says_whether_it_was_resumed() {
     }
 }
 
+/// 1.0.35 and older start a new session under an id that they do not know, and succeed.
+#[test]
+fn a_resume_that_started_a_new_session_is_not_a_resume() {
+    let prompt = |stamp: &str| format!("{{\"type\":\"user.message\",\"timestamp\":\"{stamp}\",\"data\":{{}}}}\n");
+    let (before, now) = (prompt("2026-11-15T22:00:00.000Z"), prompt("2026-11-15T23:00:01.000Z"));
+    let path = format!("/home/user/.copilot/session-state/{ID}/events.jsonl");
+    let resume = || SessionChoice::Resume(ID.into());
+    for (session, journal, expected) in [
+        (resume(), Some(now.clone()), Some(false)),
+        (resume(), Some(before.clone() + &now), Some(true)),
+        (SessionChoice::MostRecent, Some(now.clone()), Some(false)),
+        (SessionChoice::MostRecent, Some(before), Some(true)),
+        (resume(), None, None),
+        (SessionChoice::Fresh(None), Some(now), None),
+    ] {
+        let host = FakeHost::default().with_variable("HOME", "/home/user");
+        let host = if let Some(journal) = journal { host.file(&path, &journal) } else { host };
+        let mut adapter = started("1.0.35", session.clone());
+        play(&mut adapter, Stream::Stdout, &format!("{}\n{RESULT}", event("user.message", "{}")), 1);
+        let infos = sessions(&finish(&mut adapter, &host, 0));
+        assert_eq!(infos.last().and_then(|info| info.resumed), expected, "{session:?}");
+    }
+}
+
+/// 1.0.92 with a 429: the failed call is reported at once, and no `assistant.turn_retry` follows.
+#[test]
+fn a_call_that_is_retried_silently_is_reported() {
+    let start = event("model.call_start", r#"{"turnId":"0","model":"m"}"#);
+    let failure = event(
+        "model.call_failure",
+        r#"{"statusCode":429,"failureKind":"api","errorCode":"rate_limit_exceeded","errorMessage":"{\"message\":\"Slow down\"}"}"#,
+    );
+    let effects = run(&[&start, &failure]);
+    assert_eq!(notices(&effects), [(LogLevel::Warn, "a call of the model failed (HTTP 429): Slow down")]);
+    let retries = |lines: &[&str]| -> Vec<Option<u16>> {
+        let effects = run(lines);
+        let all = events(&effects).into_iter().filter_map(|event| match event {
+            Event::Retrying(failure) if failure.class == wharf_adapter::ErrorClass::RateLimit => {
+                Some(failure.http_status)
+            }
+            _ => None,
+        });
+        all.collect()
+    };
+    assert_eq!(retries(&[&start, &failure, &start, &failure, &start, RESULT]), [Some(429); 2]);
+    let told = event("assistant.turn_retry", r#"{"turnId":"0","model":"m","reason":"rate_limit"}"#);
+    assert_eq!(retries(&[&start, &failure, &told, &start, RESULT]), [Some(429)], "reported once");
+    let message = event("assistant.message", r#"{"messageId":"m","content":"hi"}"#);
+    assert_eq!(retries(&[&start, &message, &start, RESULT]), []);
+}
+
 #[test]
 fn a_run_without_output_has_no_events() {
     let mut adapter = started("1.0.102", SessionChoice::Fresh(None));

@@ -9,7 +9,10 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use wharf_adapter::testing::{FakeHost, binary, events, inline, play, turn};
-use wharf_adapter::{Adapter, Effect, Effects, Event, Evidence, ExitStatus, Failure, Outcome, SessionChoice, Stream};
+use wharf_adapter::{
+    Adapter, Effect, Effects, Event, Evidence, ExitStatus, Failure, Outcome, SessionChoice, Stream, ToolCall, Usage,
+    UsageScope,
+};
 use wharf_adapter_copilot::Copilot;
 
 fn scenarios() -> Vec<PathBuf> {
@@ -65,12 +68,72 @@ fn name(value: &impl std::fmt::Debug) -> String {
     name
 }
 
+/// What is known of a tool call grows with each of its events.
+fn update_tool(tools: &mut Vec<Value>, call: &ToolCall) {
+    let at = tools.iter().position(|tool| tool["id"] == call.id.as_str()).unwrap_or_else(|| {
+        tools.push(json!({"id": call.id, "parent": null, "name": null, "exit_code": null}));
+        tools.len() - 1
+    });
+    let tool = &mut tools[at];
+    tool["status"] = name(&call.status).into();
+    if let Some(parent) = &call.parent {
+        tool["parent"] = parent.as_str().into();
+    }
+    if let Some(name) = &call.name {
+        tool["name"] = name.as_str().into();
+    }
+    if let Some(code) = call.exit_code {
+        tool["exit_code"] = code.into();
+    }
+}
+
+/// The figures of a run. A total replaces the deltas of the same field.
+#[derive(Default)]
+struct Figures {
+    deltas: BTreeMap<&'static str, f64>,
+    totals: BTreeMap<(String, Option<String>), BTreeMap<&'static str, f64>>,
+}
+
+impl Figures {
+    fn add(&mut self, usage: &Usage) {
+        let tokens = [
+            ("input", usage.input),
+            ("output", usage.output),
+            ("cache_read", usage.cache_read),
+            ("cache_write", usage.cache_write),
+            ("reasoning", usage.reasoning),
+        ];
+        #[expect(clippy::cast_precision_loss, reason = "token counts are small")]
+        let figures = tokens.into_iter().filter_map(|(field, count)| Some((field, count? as f64)));
+        if usage.scope == UsageScope::Delta {
+            figures.for_each(|(field, count)| *self.deltas.entry(field).or_default() += count);
+            return;
+        }
+        let mut total: BTreeMap<&str, f64> = figures.collect();
+        for (unit, count) in &usage.units {
+            assert_eq!(unit, "premium-requests");
+            total.insert("premium-requests", *count);
+        }
+        self.totals.insert((usage.source.clone(), usage.model.clone()), total);
+    }
+
+    fn sum(self) -> BTreeMap<&'static str, f64> {
+        let mut sum = BTreeMap::new();
+        for (field, count) in self.totals.values().flatten() {
+            *sum.entry(*field).or_default() += count;
+        }
+        for (field, count) in self.deltas {
+            sum.entry(field).or_insert(count);
+        }
+        sum
+    }
+}
+
 /// The report of a run, as the host makes it.
 fn report(effects: &[Effect], failure: Option<Failure>) -> Value {
     let (mut session, mut model, mut message, mut answer) = (None, None, None, None);
     let mut tools: Vec<Value> = vec![];
-    let mut deltas: BTreeMap<&str, f64> = BTreeMap::new();
-    let mut totals: BTreeMap<(String, Option<String>), BTreeMap<&str, f64>> = BTreeMap::new();
+    let mut figures = Figures::default();
     let mut outcome = None;
     let (mut unknown, mut malformed) = (0, 0);
     for event in events(effects) {
@@ -82,44 +145,8 @@ fn report(effects: &[Effect], failure: Option<Failure>) -> Value {
             Event::Message(part) if part.parent.is_none() && !inline(&part.text).is_empty() => {
                 message = Some(inline(&part.text).to_owned());
             }
-            Event::Tool(call) => {
-                let at = tools.iter().position(|tool| tool["id"] == call.id.as_str()).unwrap_or_else(|| {
-                    tools.push(json!({"id": call.id, "parent": null, "name": null, "exit_code": null}));
-                    tools.len() - 1
-                });
-                let tool = &mut tools[at];
-                tool["status"] = name(&call.status).into();
-                if let Some(parent) = &call.parent {
-                    tool["parent"] = parent.as_str().into();
-                }
-                if let Some(name) = &call.name {
-                    tool["name"] = name.as_str().into();
-                }
-                if let Some(code) = call.exit_code {
-                    tool["exit_code"] = code.into();
-                }
-            }
-            Event::Usage(usage) => {
-                let tokens = [
-                    ("input", usage.input),
-                    ("output", usage.output),
-                    ("cache_read", usage.cache_read),
-                    ("cache_write", usage.cache_write),
-                    ("reasoning", usage.reasoning),
-                ];
-                #[expect(clippy::cast_precision_loss, reason = "token counts are small")]
-                let figures = tokens.into_iter().filter_map(|(field, count)| Some((field, count? as f64)));
-                if usage.scope == wharf_adapter::UsageScope::Delta {
-                    figures.for_each(|(field, count)| *deltas.entry(field).or_default() += count);
-                } else {
-                    let mut total: BTreeMap<&str, f64> = figures.collect();
-                    for (unit, count) in &usage.units {
-                        assert_eq!(unit, "premium-requests");
-                        total.insert("premium-requests", *count);
-                    }
-                    totals.insert((usage.source.clone(), usage.model.clone()), total);
-                }
-            }
+            Event::Tool(call) => update_tool(&mut tools, call),
+            Event::Usage(usage) => figures.add(usage),
             Event::TurnEnded(end) => {
                 answer = end.answer.as_ref().map(|text| inline(text).to_owned());
                 outcome = Some(end.outcome.clone());
@@ -131,13 +158,6 @@ fn report(effects: &[Effect], failure: Option<Failure>) -> Value {
             Event::Malformed(_) => malformed += 1,
             _ => {}
         }
-    }
-    let mut usage: BTreeMap<&str, f64> = BTreeMap::new();
-    for (field, count) in totals.values().flatten() {
-        *usage.entry(field).or_default() += count;
-    }
-    for (field, count) in deltas {
-        usage.entry(field).or_insert(count);
     }
     let error = match &outcome {
         Some(Outcome::Failed(failure)) => Some(failure.clone()),
@@ -157,7 +177,7 @@ fn report(effects: &[Effect], failure: Option<Failure>) -> Value {
     };
     json!({
         "outcome": outcome, "error": error, "status": status, "code": code, "answer": answer.or(message), "session": session, "model": model,
-        "tools": tools, "usage": usage, "malformed": malformed, "unknown": unknown,
+        "tools": tools, "usage": figures.sum(), "malformed": malformed, "unknown": unknown,
     })
 }
 
