@@ -46,6 +46,7 @@ fn main() -> ExitCode {
     // The program is a task like those that it waits for: a single thread switches between tasks without polling the
     // system for new events, which it does before it returns to `block_on`.
     let program = runtime.spawn(async move {
+        signals::survive_file_size_limit();
         match dispatch(arguments.command, &shell).await {
             Ok(code) => code,
             Err(error) => shell.failed(&error),
@@ -61,8 +62,13 @@ fn main() -> ExitCode {
 async fn dispatch(command: Command, shell: &Shell) -> Result<ExitCode> {
     // Every command that may start something first kills what a killed wharf has left running.
     if !matches!(command, Command::Schema | Command::Completions { .. } | Command::Man { .. }) {
-        for reaped in wharf::reap_orphans(&Dirs::from_env()) {
+        for reaped in wharf::reap_orphans(&Dirs::from_env()?) {
             let count = reaped.cleanup.killed.len();
+            if !reaped.cleanup.survivors.is_empty() {
+                let commands = reaped.cleanup.survivors.iter().map(|process| process.command.as_str());
+                let commands = ui::visible(&commands.collect::<Vec<_>>().join(", ")).into_owned();
+                shell.warn(format!("leftover processes could not be killed: {commands}"));
+            }
             if count > 0 {
                 let run = ui::visible(&reaped.run);
                 shell.say(format!("killed {count} leftover processes of run {run}, whose wharf was killed"));

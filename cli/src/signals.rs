@@ -86,3 +86,16 @@ impl Signals {
         StopSignals(receiver)
     }
 }
+
+/// Makes a write beyond the limit of file sizes (`ulimit -f`) fail instead of killing this program. Handled and not
+/// ignored, because agents would inherit the latter.
+#[cfg(unix)]
+pub(crate) fn survive_file_size_limit() {
+    use tokio::signal::unix::{SignalKind, signal};
+    // Without the handler such a limit is deadly, as it is for most programs.
+    let _ = signal(SignalKind::from_raw(rustix::process::Signal::XFSZ.as_raw()));
+}
+
+/// There is no such limit.
+#[cfg(not(unix))]
+pub(crate) fn survive_file_size_limit() {}

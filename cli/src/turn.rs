@@ -1,6 +1,6 @@
 //! The turn that the command line describes: plain data. Nothing is started here.
 
-use crate::commands::run::args::RunArgs;
+use crate::commands::run::args::{RunArgs, SessionBusy};
 use crate::labels::labels;
 use std::io::{IsTerminal as _, Read as _};
 use std::path::Path;
@@ -93,16 +93,18 @@ fn prompt_text(args: &RunArgs) -> Result<String> {
         .with_hint("give the prompt as an argument, or with --file"));
     }
     if let Some(file) = &args.file {
-        return text_file(file);
+        return text_file(file, PROMPT_LIMIT);
     }
     match args.prompt.as_deref() {
         Some(prompt) if prompt != "-" => Ok(prompt.to_owned()),
         None if std::io::stdin().is_terminal() => Ok(String::new()),
         _ => {
-            let mut bytes = Vec::new();
-            std::io::stdin()
-                .read_to_end(&mut bytes)
-                .map_err(|error| Error::system("reading the prompt from standard input", error))?;
+            let bytes = read_limited(std::io::stdin(), PROMPT_LIMIT).map_err(|error| match error.kind() {
+                std::io::ErrorKind::InvalidData => {
+                    Error::invalid(format!("the prompt on standard input cannot be used: {error}"))
+                }
+                _ => Error::system("reading the prompt from standard input", error),
+            })?;
             String::from_utf8(bytes).map_err(|_| Error::invalid("the prompt on standard input is not UTF-8"))
         }
     }
@@ -110,17 +112,40 @@ fn prompt_text(args: &RunArgs) -> Result<String> {
 
 fn system_prompt(text: &str) -> Result<String> {
     match text.strip_prefix('@') {
-        Some(file) => text_file(Path::new(file)),
+        Some(file) => text_file(Path::new(file), PROMPT_LIMIT),
         None => Ok(text.to_owned()),
     }
 }
 
-fn text_file(path: &Path) -> Result<String> {
-    std::fs::read_to_string(path).map_err(|error| not_read("the file", path, error))
+/// The largest prompt, in a file or on standard input.
+const PROMPT_LIMIT: u64 = 64 << 20;
+
+/// The largest file of settings: rules, MCP servers, a schema.
+const SETTINGS_LIMIT: u64 = 4 << 20;
+
+/// Reads to the end, which must come: a device may have none.
+fn read_limited(source: impl std::io::Read, limit: u64) -> std::io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    source.take(limit + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > limit {
+        let message = format!("it has more than {limit} bytes");
+        return Err(std::io::Error::new(std::io::ErrorKind::InvalidData, message));
+    }
+    Ok(bytes)
+}
+
+/// A file that the user named: it may be a pipe, as in `--file <(git diff)`.
+pub(crate) fn named_file(what: &str, path: &Path, limit: u64) -> Result<Vec<u8>> {
+    std::fs::File::open(path).and_then(|file| read_limited(file, limit)).map_err(|error| not_read(what, path, error))
+}
+
+fn text_file(path: &Path, limit: u64) -> Result<String> {
+    String::from_utf8(named_file("the file", path, limit)?)
+        .map_err(|_| Error::invalid(format!("the file {} cannot be read: it is not UTF-8", path.display())))
 }
 
 fn json_file(path: &Path) -> Result<serde_json::Value> {
-    serde_json::from_str(&text_file(path)?)
+    serde_json::from_str(&text_file(path, SETTINGS_LIMIT)?)
         .map_err(|error| Error::invalid(format!("the file {} is not JSON: {error}", path.display())))
 }
 
@@ -168,6 +193,10 @@ pub(crate) fn run_options(args: &RunArgs, host: &Host, terminal: bool) -> Result
     }
     options.frame_limit = args.limit_frame;
     options.keep_alive = args.keep_alive;
+    options.session_busy = match args.session_busy {
+        SessionBusy::Refuse => wharf::SessionBusy::Refuse,
+        SessionBusy::Wait => wharf::SessionBusy::Wait,
+    };
     Ok(options)
 }
 
@@ -199,7 +228,7 @@ fn environment_variable(given: &str) -> Result<(String, String)> {
 }
 
 fn rules_file(path: &Path) -> Result<AskRules> {
-    let text = text_file(path)?;
+    let text = text_file(path, SETTINGS_LIMIT)?;
     toml::from_str(&text).map_err(|error| {
         let line = error.span().map_or(1, |span| text[..span.start.min(text.len())].matches('\n').count() + 1);
         let message = error.message().trim().replace('\n', "; ");

@@ -1,10 +1,10 @@
 //! `wharf adapters`: the adapters, what they request and what is granted to them.
 
-use crate::host::host_here;
+use crate::host::host_without_project;
 use crate::ui::{BOLD, DIM, GOOD, ODD, Shell, styled, visible};
 use clap::{Args, Subcommand};
 use std::process::ExitCode;
-use wharf::adapter::{Access, Adapter, Source};
+use wharf::adapter::{Access, Adapter};
 use wharf::{Host, Result};
 
 #[derive(Debug, Clone, Args)]
@@ -28,7 +28,7 @@ pub(crate) enum AdaptersCommand {
 }
 
 pub(crate) async fn adapters(args: AdaptersArgs, shell: &Shell) -> Result<ExitCode> {
-    let host = host_here()?;
+    let host = host_without_project()?;
     match args.command {
         Some(AdaptersCommand::Show { adapter }) => show(&host, &adapter, args.json, shell).await,
         Some(AdaptersCommand::List) | None => list(&host, args.json, shell).await,
@@ -38,12 +38,7 @@ pub(crate) async fn adapters(args: AdaptersArgs, shell: &Shell) -> Result<ExitCo
 async fn list(host: &Host, json: bool, shell: &Shell) -> Result<ExitCode> {
     let mut rows = Vec::new();
     for entry in host.adapters()? {
-        let name = match &entry.source {
-            Source::Bundled => entry.id.clone(),
-            Source::File(path) => path.to_string_lossy().into_owned(),
-            _ => continue,
-        };
-        let loaded = if entry.shadowed { None } else { Some(host.adapter(&name).await) };
+        let loaded = if entry.shadowed { None } else { Some(host.adapter(&entry.id).await) };
         rows.push((entry, loaded));
     }
     if json {
@@ -94,7 +89,7 @@ async fn show(host: &Host, name: &str, json: bool, shell: &Shell) -> Result<Exit
     let info = adapter.info();
     if json {
         return shell.json(&serde_json::json!({
-            "info": info, "source": adapter.source().to_string(), "digest": adapter.digest(),
+            "info": info, "source": adapter.source().to_string(), "digest": adapter.digest(), "keys": adapter.config_keys(),
             "granted": grants.granted, "missing": grants.missing(),
         }));
     }
@@ -130,7 +125,14 @@ async fn show(host: &Host, name: &str, json: bool, shell: &Shell) -> Result<Exit
     }
     if missing != Access::default() {
         shell.say(format!("\nto grant what is missing, add this to {}:\n", host.dirs().config.display()));
-        shell.say(format!("[grants.{}]", info.id));
+        for (at, key) in adapter.config_keys().iter().enumerate() {
+            let key = toml_key(key);
+            shell.say(visible(&if at == 0 {
+                format!("[grants.{key}]")
+            } else {
+                format!("# or, whatever its content: [grants.{key}]")
+            }));
+        }
         for (title, list) in lists {
             if !list(&missing).is_empty() {
                 shell.say(visible(&format!("{title} = {}", serde_json::json!(list(&missing)))));
@@ -138,4 +140,10 @@ async fn show(host: &Host, name: &str, json: bool, shell: &Shell) -> Result<Exit
         }
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// A key as TOML needs it: quoted, unless it is an id.
+fn toml_key(key: &str) -> String {
+    let bare = key.chars().all(|character| character.is_ascii_alphanumeric() || character == '-');
+    if bare { key.to_owned() } else { serde_json::json!(key).to_string() }
 }

@@ -1,11 +1,11 @@
 //! `wharf doctor`: which agents are usable, and how to fix the rest.
 
 use super::sessions::drift;
-use crate::host::host_here;
+use crate::host::host_without_project;
 use crate::ui::{BAD, BOLD, DIM, GOOD, ODD, Shell, styled, visible};
 use clap::Args;
 use std::process::ExitCode;
-use wharf::adapter::{Adapter, Binary, LogLevel, Login, Source, Support};
+use wharf::adapter::{Adapter, Binary, LogLevel, Login, Support};
 use wharf::{Host, Result};
 
 #[derive(Debug, Clone, Args)]
@@ -26,15 +26,9 @@ struct Finding {
 }
 
 pub(crate) async fn doctor(args: DoctorArgs, shell: &Shell) -> Result<ExitCode> {
-    let host = host_here()?;
+    let host = host_without_project()?;
     let names: Vec<String> = if args.adapters.is_empty() {
-        let entries = host.adapters()?.into_iter().filter(|entry| !entry.shadowed);
-        entries
-            .map(|entry| match entry.source {
-                Source::File(path) => path.to_string_lossy().into_owned(),
-                _ => entry.id,
-            })
-            .collect()
+        host.adapters()?.into_iter().filter(|entry| !entry.shadowed).map(|entry| entry.id).collect()
     } else {
         args.adapters.clone()
     };

@@ -1,6 +1,6 @@
 //! `wharf fixture`: a recording as a test fixture.
 
-use crate::host::host_here;
+use crate::host::host_without_project;
 use crate::ui::Shell;
 use clap::Args;
 use std::path::PathBuf;
@@ -20,7 +20,7 @@ pub(crate) struct FixtureArgs {
 
 /// A fixture: the streams, the exit, and what came out, in the form that the adapters' tests read.
 pub(crate) async fn fixture(args: &FixtureArgs, shell: &Shell) -> Result<ExitCode> {
-    let host = host_here()?;
+    let host = host_without_project()?;
     let run = host.runs().find(&args.run)?;
     let launch = run.launch()?;
     let adapter = host.adapter(&launch.started.adapter.id).await?;

@@ -1,8 +1,9 @@
 //! `wharf models`: the models that an agent offers.
 
-use crate::host::host_here;
+use crate::host::host;
 use crate::ui::{BOLD, DIM, GOOD, Shell, styled, visible};
 use clap::Args;
+use std::path::Path;
 use std::process::ExitCode;
 use wharf::adapter::ModelList;
 use wharf::{Error, Result};
@@ -21,7 +22,7 @@ pub(crate) struct ModelsArgs {
 }
 
 pub(crate) async fn models(args: ModelsArgs, shell: &Shell) -> Result<ExitCode> {
-    let host = host_here()?;
+    let host = host(Path::new("."))?;
     let name = args.adapter.or_else(|| host.config().adapter.clone());
     let name = name.ok_or_else(|| Error::invalid("no adapter is named").with_hint("`wharf adapters` lists them"))?;
     let adapter = host.adapter(&name).await?;

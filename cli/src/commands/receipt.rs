@@ -1,6 +1,6 @@
 //! `wharf receipt`: the receipt of a run, or whether it holds.
 
-use crate::host::host_here;
+use crate::host::host_without_project;
 use crate::ui::{BAD, GOOD, Shell, styled};
 use clap::Args;
 use std::process::ExitCode;
@@ -16,7 +16,7 @@ pub(crate) struct ReceiptArgs {
 }
 
 pub(crate) fn receipt(args: &ReceiptArgs, shell: &Shell) -> Result<ExitCode> {
-    let receipt = host_here()?.runs().find(&args.run)?.receipt()?;
+    let receipt = host_without_project()?.runs().find(&args.run)?.receipt()?;
     if !args.verify {
         return shell.bytes(receipt.text());
     }

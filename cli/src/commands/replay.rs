@@ -1,6 +1,6 @@
 //! `wharf replay`: a recording or a bare capture, played to an adapter.
 
-use crate::host::host_here;
+use crate::host::host_without_project;
 use crate::ui::{BAD, GOOD, Shell, View, styled, visible};
 use crate::{exit, turn};
 use clap::Args;
@@ -56,7 +56,7 @@ pub(crate) struct ReplayArgs {
 }
 
 pub(crate) async fn replay(args: ReplayArgs, shell: &Shell) -> Result<ExitCode> {
-    let host = host_here()?;
+    let host = host_without_project()?;
     let (replayed, recorded) = match (&args.stdout, &args.run) {
         (Some(_), _) => (capture(&host, &args).await?, None),
         (None, Some(name)) => {
@@ -94,10 +94,13 @@ pub(crate) async fn replay(args: ReplayArgs, shell: &Shell) -> Result<ExitCode> 
     Ok(replayed.report().map_or(ExitCode::FAILURE, |report| exit::of_outcome(report.outcome)))
 }
 
+/// The largest capture: all of it is held in memory.
+const CAPTURE_LIMIT: u64 = 1 << 30;
+
 async fn capture(host: &Host, args: &ReplayArgs) -> Result<Replayed> {
     let name = args.adapter.as_deref().ok_or_else(|| Error::invalid("a capture needs --adapter"))?;
     let adapter = host.adapter(name).await?;
-    let read = |path: &Path| std::fs::read(path).map_err(|error| turn::not_read("the capture", path, error));
+    let read = |path: &Path| turn::named_file("the capture", path, CAPTURE_LIMIT);
     let mut turn = Turn::new("(a capture)").with_approvals(approvals(args)?);
     for option in &args.options {
         let (name, value) = turn::split_option(option)?;

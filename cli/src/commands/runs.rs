@@ -1,7 +1,7 @@
 //! `wharf runs`: the recorded runs.
 
 use super::filter::FilterArgs;
-use crate::host::host_here;
+use crate::host::host_without_project;
 use crate::ui::{BAD, BOLD, DIM, Shell, outcome_text, styled, visible};
 use clap::{Args, Subcommand};
 use std::process::ExitCode;
@@ -31,7 +31,7 @@ pub(crate) enum RunsCommand {
 }
 
 pub(crate) fn runs(args: RunsArgs, shell: &Shell) -> Result<ExitCode> {
-    let host = host_here()?;
+    let host = host_without_project()?;
     match args.command {
         Some(RunsCommand::Rm { runs }) => remove(&host, &runs, shell),
         None if args.prune => prune(&host, shell),

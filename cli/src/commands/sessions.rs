@@ -1,7 +1,7 @@
 //! `wharf sessions`: the sessions that wharf remembers.
 
 use super::filter::FilterArgs;
-use crate::host::host_here;
+use crate::host::host_without_project;
 use crate::ui::{BOLD, DIM, Shell, outcome_text, styled, usage_text, visible};
 use clap::{Args, Subcommand};
 use std::process::ExitCode;
@@ -34,7 +34,7 @@ pub(crate) enum SessionsCommand {
 }
 
 pub(crate) fn sessions(args: SessionsArgs, shell: &Shell) -> Result<ExitCode> {
-    let sessions = host_here()?.sessions()?;
+    let sessions = host_without_project()?.sessions()?;
     if let Some(SessionsCommand::Rm { sessions: names }) = args.command {
         // All names first: one that is wrong deletes nothing, and `last` means one session however often it is named.
         let mut found = names.iter().map(|name| find(&sessions, name)).collect::<Result<Vec<_>>>()?;

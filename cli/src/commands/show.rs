@@ -1,6 +1,6 @@
 //! `wharf show`: what happened in a run.
 
-use crate::host::host_here;
+use crate::host::host_without_project;
 use crate::ui::{BOLD, Shell, View, styled, visible};
 use clap::Args;
 use std::process::ExitCode;
@@ -23,7 +23,7 @@ pub(crate) struct ShowArgs {
 }
 
 pub(crate) fn show(args: &ShowArgs, shell: &Shell) -> Result<ExitCode> {
-    let run = host_here()?.runs().find(&args.run)?;
+    let run = host_without_project()?.runs().find(&args.run)?;
     if args.stdout || args.stderr {
         let streams = run.streams()?;
         return shell.bytes(if args.stdout { &streams.stdout } else { &streams.stderr });

@@ -49,3 +49,17 @@ fn an_adapter_that_misbehaves_is_reported_with_the_documented_exit_code() {
         assert!(report["error"]["message"].as_str().is_some_and(|message| message.contains(part)), "{fault}: {run:?}");
     }
 }
+
+#[test]
+fn an_adapter_that_logs_without_end_fills_neither_terminal_nor_disk() {
+    let sandbox = sandbox();
+    let script = format!("script={}", sandbox.write("script", "line {\"type\":\"done\"}\n").display());
+    let (guest, agent) = (faulty_guest(), fake_agent().to_str().unwrap());
+    let args = ["run", "--json", "-a", guest.to_str().unwrap(), "--program", agent, "-o", "fault=log-spam"];
+    let run = sandbox.call(args.into_iter().chain(["-o", &script, "hello"]));
+    run.expect(0, "completed");
+    let lines = run.stderr.lines().filter(|line| line.contains("log spam, as it was told to")).count();
+    assert!((1..10_000).contains(&lines), "{lines} lines");
+    let dropped: Vec<&str> = run.stderr.lines().filter(|line| line.contains("more lines dropped")).collect();
+    assert!(matches!(dropped[..], [line] if line.contains(&(100_000 - lines).to_string())), "{dropped:?}");
+}

@@ -8,7 +8,7 @@ use wharf_test_support::Finished;
 
 /// An agent that writes its arguments, its environment, its stdin and its folder to files, and then says it is done.
 const WITNESS: &str = r#"#!/bin/sh
-if [ "$1" = --version ]; then echo "witness 1.2.3"; exit; fi
+if [ "$1" = --version ]; then touch SEEN/probed; echo "witness 1.2.3"; exit; fi
 for arg in "$@"; do printf '%s\n' "$arg"; done > SEEN/args
 env > SEEN/env
 cat > SEEN/stdin
@@ -37,9 +37,12 @@ fn what_is_explained_is_what_is_run() {
     let before = written();
     let explained = Finished::of(&mut command("explain")).success().json();
     assert_eq!(written(), before, "explaining has started the agent or written a file");
-    assert_eq!(explained["version"], "1.2.3");
+    assert_eq!(explained["version"], Value::Null, "its version is not known without starting it");
+    assert_eq!(explained["probes"], json!([format!("run: {} --version", witness.display())]));
 
     let run = Finished::of(&mut command("run")).success();
+    let again = Finished::of(&mut command("explain")).success().json();
+    assert_eq!((&again["version"], &again["probes"]), (&json!("1.2.3"), &json!([])), "the run has remembered it");
     let report = run.report();
     let args: Vec<Value> = seen("args").expect("arguments").lines().map(Value::from).collect();
     assert_eq!(explained["args"], Value::from(args.clone()));
@@ -75,9 +78,17 @@ fn explaining_a_resume_writes_nothing() {
 fn the_text_for_people_shows_the_same() {
     let sandbox = sandbox();
     let text = sandbox.call(["explain", "-a", "echo", "-s", "be kind", "-e", "low", "hello"]).success().stdout;
-    for part in
-        [WHARF, "echo-agent", "--system", "<file system.txt>", "system.txt, 7 bytes", "unsupported", "effort", "hello"]
-    {
+    for part in [
+        WHARF,
+        "echo-agent",
+        "option       duplex = false: ",
+        "--system",
+        "<file system.txt>",
+        "system.txt, 7 bytes",
+        "unsupported",
+        "effort",
+        "hello",
+    ] {
         assert!(text.contains(part), "{part:?} is not in {text}");
     }
 }

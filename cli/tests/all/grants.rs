@@ -3,24 +3,68 @@
 use crate::sandbox;
 use serde_json::{Value, json};
 use std::fs;
-use wharf_test_support::{Finished, Sandbox, fake_agent, faulty_guest};
+use std::os::unix::fs::PermissionsExt as _;
+use wharf_test_support::{Finished, Sandbox, echo_component, fake_agent, faulty_guest};
 
 /// `wharf doctor` for the faulty guest, with its agent in PATH.
 fn doctor(sandbox: &Sandbox) -> Finished {
+    doctor_of(sandbox, faulty_guest().to_str().expect("UTF-8"))
+}
+
+fn doctor_of(sandbox: &Sandbox, adapter: &str) -> Finished {
     let folder = fake_agent().parent().expect("a folder");
-    let guest = faulty_guest();
-    let mut command = sandbox.wharf(["doctor", guest.to_str().expect("UTF-8"), "--json"]);
+    let mut command = sandbox.wharf(["doctor", adapter, "--json"]);
     Finished::of(command.env("PATH", folder))
+}
+
+#[test]
+fn a_file_gets_nothing_of_the_adapter_whose_id_it_claims() {
+    let sandbox = sandbox();
+    let agent = sandbox
+        .write("agent", "#!/bin/sh\necho \"$@\" >> RAN\n".replace("RAN", sandbox.path("ran").to_str().expect("UTF-8")));
+    fs::set_permissions(&agent, fs::Permissions::from_mode(0o755)).expect("a program");
+    // It is the echo adapter in all but its source.
+    let file = sandbox.write("x.wasm", fs::read(echo_component()).expect("the component"));
+    let file = file.canonicalize().expect("its real path");
+    let file = file.to_str().expect("UTF-8");
+    let settings = |key: &str| {
+        format!(
+            "[programs]\n{key} = {agent:?}\n[options.{key}]\nscript = \"from-config\"\n\
+             [grants.{key}]\nprograms = [{agent:?}]\nvariables = [\"HOME\"]\n"
+        )
+    };
+    sandbox.write("config.toml", settings("echo"));
+    let shown = sandbox.call(["adapters", "show", "--json", file]).success().json();
+    assert_eq!(shown["info"]["id"], "echo", "it claims the id of a bundled adapter");
+    assert_eq!(shown["granted"]["programs"], json!([]));
+    let explained = sandbox.call(["explain", "--json", "-a", file, "hi"]);
+    assert!(!explained.stdout.contains("from-config") && !explained.stdout.contains(agent.to_str().expect("UTF-8")));
+    for args in [&["doctor", file][..], &["models", file], &["run", "-a", file, "hi"]] {
+        let _ = sandbox.call(args);
+        assert!(!sandbox.path("ran").exists(), "{args:?} ran the program of the bundled adapter");
+    }
+
+    // Its own keys are its digest and its path.
+    let digest = format!("sha256:{}", shown["digest"].as_str().expect("a digest"));
+    assert_eq!(shown["keys"], json!([digest, file]));
+    for key in [digest.as_str(), file] {
+        sandbox.write("config.toml", settings(&format!("{key:?}")));
+        let explained = sandbox.call(["explain", "--json", "-a", file, "hi"]).success().json();
+        assert_eq!(explained["program"], json!(agent), "{key}");
+        assert!(explained["args"].as_array().expect("arguments").contains(&json!("from-config")), "{explained}");
+    }
+    assert_eq!(sandbox.call(["adapters", "show", "--json", "echo"]).success().json()["keys"], json!(["echo"]));
 }
 
 #[test]
 fn what_an_adapter_did_not_request_is_denied_even_if_it_was_granted() {
     let sandbox = sandbox();
+    sandbox.install_faulty();
     let granted = "[grants.faulty]\nprograms = [\"wharf-fake-agent\", \"sh\", \"/bin/sh\"]\nvariables = [\"PATH\"]\n\
                    files = [\"/etc/passwd\"]\norigins = [\"https://example.com\"]\n";
     for config in ["[grants.faulty]\nprograms = [\"wharf-fake-agent\"]\n", granted] {
         sandbox.write("config.toml", config);
-        let found = doctor(&sandbox).success().json();
+        let found = doctor_of(&sandbox, "faulty").success().json();
         let notes = found[0]["agent"]["notes"].as_array().expect("notes");
         let texts: Vec<&str> = notes.iter().filter_map(|note| note["text"].as_str()).collect();
         for what in [

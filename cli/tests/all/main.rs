@@ -10,6 +10,7 @@ mod exit_codes;
 mod explain;
 mod grants;
 mod help;
+mod hostile_files;
 mod invalid_input;
 mod labels;
 mod old_formats;
@@ -32,6 +33,8 @@ mod processes;
 mod readers;
 #[cfg(target_os = "linux")]
 mod records;
+#[cfg(target_os = "linux")]
+mod sessions;
 #[cfg(target_os = "linux")]
 mod stdin;
 #[cfg(target_os = "linux")]

@@ -83,11 +83,11 @@ fn sessions_are_remembered_and_resumed() {
     // The agent continues under another id.
     let run = turn(&sandbox, "second", &["--resume", "last"]);
     assert_eq!(run.report()["session"]["resumed"], false);
-    assert!(run.stderr.contains("first") && run.stderr.contains("second"), "there is a warning: {}", run.stderr);
+    assert!(run.stdout.contains("the session first was not resumed: the agent worked in second"), "{}", run.stdout);
     // And under the same one.
     let run = turn(&sandbox, "second", &["--resume", "last"]);
     assert_eq!(run.report()["session"]["resumed"], true);
-    assert!(!run.stderr.contains("not resumed"), "{}", run.stderr);
+    assert!(!run.stdout.contains("not resumed"), "{}", run.stdout);
     let shown = sandbox.json(&["sessions", "second", "--json"]);
     assert_eq!(shown["turns"], 2, "a session that was not resumed is a new one: {shown}");
     let run = turn(&sandbox, "first", &["--resume", "first"]);

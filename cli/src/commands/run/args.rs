@@ -1,6 +1,6 @@
 //! The arguments of `wharf run` and `wharf explain`.
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 use std::path::PathBuf;
 
 /// A turn, and how it runs.
@@ -28,6 +28,9 @@ pub(crate) struct RunArgs {
     /// Continue a copy of a session
     #[arg(long, value_name = "SESSION")]
     pub(crate) fork: Option<String>,
+    /// If another run uses the session: refuse to start, or wait until it has ended
+    #[arg(long, value_enum, value_name = "WHAT", default_value = "refuse")]
+    pub(crate) session_busy: SessionBusy,
     /// The id for a new session, if the agent lets the caller choose
     #[arg(long, value_name = "ID", conflicts_with_all = ["resume", "fork"])]
     pub(crate) session_id: Option<String>,
@@ -139,4 +142,11 @@ pub(crate) struct RunArgs {
     /// Print JSON; for a run its events, one per line, the last of which is the report
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// What to do if another run uses the session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum SessionBusy {
+    Refuse,
+    Wait,
 }

@@ -16,8 +16,8 @@ use std::io::IsTerminal as _;
 use std::pin::Pin;
 use std::process::ExitCode;
 use std::time::Duration;
-use wharf::event::{EventKind, Outcome, Report};
-use wharf::{Controller, Error, ErrorKind, Result, Run, SessionChoice};
+use wharf::event::{EventKind, Outcome};
+use wharf::{Controller, Error, ErrorKind, Result, Run};
 
 /// What a person reads after the first signal.
 const STOPPING: &str = "Stopping; press Ctrl-C again to kill it";
@@ -32,10 +32,6 @@ pub(crate) async fn run(args: RunArgs, shell: &Shell) -> Result<ExitCode> {
     let terminal = std::io::stdin().is_terminal() && std::io::stderr().is_terminal() && !args.json;
     let turn = turn(&args, &host, &adapter, terminal)?;
     let options = run_options(&args, &host, terminal)?;
-    let requested = match &turn.session {
-        SessionChoice::Resume(id) => Some(id.clone()),
-        _ => None,
-    };
     // Until the agent has started, a signal ends everything at once, the probes too. One that comes while the agent is
     // being started is for the run: the same listener receives it.
     let mut signals = Signals::listen()?;
@@ -59,9 +55,9 @@ pub(crate) async fn run(args: RunArgs, shell: &Shell) -> Result<ExitCode> {
     }
     if args.json {
         shell.never_wait();
-        return print(run, &args, requested, signals, shell).await;
+        return print(run, &args, signals, shell).await;
     }
-    watch(run, &args, terminal, requested, signals, shell).await
+    watch(run, &args, terminal, signals, shell).await
 }
 
 /// How long the reader of the lines may take for one batch, after the run was to be killed.
@@ -71,13 +67,7 @@ const PATIENCE: Duration = Duration::from_secs(1);
 ///
 /// Their reader may have closed its end, or be stuck. The first ends the run; the second is waited for until the run is
 /// stopped a second time: everything is recorded, and the receipt still has to be written.
-async fn print(
-    mut run: Run,
-    args: &RunArgs,
-    requested: Option<String>,
-    signals: Signals,
-    shell: &Shell,
-) -> Result<ExitCode> {
+async fn print(mut run: Run, args: &RunArgs, signals: Signals, shell: &Shell) -> Result<ExitCode> {
     let mut lines = Lines::default();
     if args.messages {
         lines.start();
@@ -98,9 +88,6 @@ async fn print(
                 let batch = batch.ok_or_else(|| Error::system("waiting for the run", "it ended without a report"))?;
                 if let Some(EventKind::Report(report)) = batch.events.last().map(|event| &event.kind) {
                     ended = Some(exit::of_outcome(report.outcome));
-                    if let Some(requested) = &requested {
-                        warn_if_not_resumed(requested, report, shell);
-                    }
                 }
                 if !given_up {
                     writing = Some(Box::pin(output::write(batch.into_json_lines())));
@@ -150,14 +137,7 @@ pub(crate) async fn demo(shell: &Shell) -> Result<ExitCode> {
 }
 
 /// Shows a run until its end.
-async fn watch(
-    mut run: Run,
-    args: &RunArgs,
-    terminal: bool,
-    requested: Option<String>,
-    signals: Signals,
-    shell: &Shell,
-) -> Result<ExitCode> {
+async fn watch(mut run: Run, args: &RunArgs, terminal: bool, signals: Signals, shell: &Shell) -> Result<ExitCode> {
     let mut view = View::new(shell);
     let controller = run.controller();
     let mut dialog = Dialog::new(&controller, shell);
@@ -171,9 +151,6 @@ async fn watch(
                 None => return Err(Error::system("waiting for the run", "it ended without a report")),
                 Some(EventKind::Report(report)) => {
                     view.report(&report);
-                    if let Some(requested) = requested {
-                        warn_if_not_resumed(&requested, &report, shell);
-                    }
                     return Ok(exit::of_outcome(report.outcome));
                 }
                 Some(EventKind::Ask(ask)) if terminal => {
@@ -193,24 +170,6 @@ async fn watch(
                 shell.say(styled(DIM, STOPPING));
             }
         }
-    }
-}
-
-/// Warns if a resume did not resume.
-fn warn_if_not_resumed(requested: &str, report: &Report, shell: &Shell) {
-    match &report.session {
-        Some(session) if session.resumed == Some(false) => {
-            shell
-                .warn(format!("the session {requested} was not resumed; the agent worked in {}", visible(&session.id)));
-        }
-        Some(session) if session.id != requested && session.resumed != Some(true) => {
-            shell.warn(format!(
-                "the session {requested} was requested, and the agent says it worked in {}",
-                visible(&session.id)
-            ));
-        }
-        None if report.is_completed() => shell.warn(format!("the agent did not say whether it resumed {requested}")),
-        _ => {}
     }
 }
 
