@@ -26,7 +26,9 @@ pub(crate) fn run(args: &RealArgs, workspace: &Workspace) -> Result<(), Error> {
         let install = Install::new(agent, &folder);
         match install.ensure(workspace) {
             Ok(()) => installed.push(install),
-            Err(error) if args.ci => log(&format!("xtask: {agent}: skipped, it cannot be installed: {error}")),
+            Err(error) if args.ci => {
+                log(&format!("xtask: {}: skipped, it cannot be installed: {error}", install.agent));
+            }
             Err(error) => return Err(error),
         }
     }
@@ -61,7 +63,7 @@ fn suite(args: &RealArgs, workspace: &Workspace, isolation: &Isolation, wharf: &
         "--agent".to_owned(),
         install.agent.name.as_str().to_owned(),
         "--version".to_owned(),
-        install.agent.version.to_owned(),
+        install.agent.version.clone(),
         "--install".to_owned(),
         text(&install.folder),
         "--work".to_owned(),
@@ -74,7 +76,7 @@ fn suite(args: &RealArgs, workspace: &Workspace, isolation: &Isolation, wharf: &
     for (name, value) in [("--scenario", &args.scenario), ("--adapter", &env::var("WHARF_REAL_ADAPTER").ok())] {
         line.extend(value.iter().flat_map(|value| [name.to_owned(), value.clone()]));
     }
-    if !args.ci {
+    if !args.ci && install.agent.pinned {
         line.extend(["--table".to_owned(), text(&workspace.root.join("docs").join("compatibility.md"))]);
     }
     isolation.wrap(line)

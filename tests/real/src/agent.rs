@@ -82,7 +82,10 @@ impl Agent {
     /// The configuration file: a component that replaces the bundled adapter gets the bundled adapter's grants.
     pub(crate) fn config(&self, grants: Option<&str>) -> String {
         match (&self.adapter, grants) {
-            (Some(_), Some(grants)) => format!("[grants.{}]\n{grants}", self.id()),
+            (Some(path), Some(grants)) => {
+                let path = std::fs::canonicalize(path).unwrap_or_else(|_| path.clone());
+                format!("[grants.{:?}]\n{grants}", path.to_string_lossy())
+            }
             _ => String::new(),
         }
     }
@@ -93,6 +96,23 @@ impl Agent {
             AgentName::Copilot => self.version == "1.0.35",
             AgentName::Claude => self.version.starts_with("2.0."),
         }
+    }
+
+    /// Whether this is the newest pinned version, of which everything is known. What another version lacks is found out
+    /// by its runs.
+    pub(crate) fn is_newest(&self) -> bool {
+        matches!((self.name, self.version.as_str()), (AgentName::Copilot, "1.0.102") | (AgentName::Claude, "2.1.325"))
+    }
+
+    /// A newer version of this agent that is installed in a folder beside it: its program.
+    pub(crate) fn newer_program(&self) -> Option<PathBuf> {
+        let prefix = format!("{}-", self.id());
+        let folders = fs::read_dir(self.install.parent()?).ok()?.flatten().map(|entry| entry.path());
+        let newer = folders.filter(|folder| {
+            let name = folder.file_name().unwrap_or_default().to_string_lossy();
+            name.strip_prefix(&prefix).is_some_and(|version| numbers(version) > numbers(&self.version))
+        });
+        newer.map(|folder| folder.join("node_modules/.bin").join(self.id())).find(|program| program.exists())
     }
 
     pub(crate) fn is_copilot(&self) -> bool {
@@ -184,8 +204,8 @@ impl Agent {
         (self.shell_tool(), json!({ "command": command, "description": "a command of the suite" }))
     }
 
-    /// A tool call that starts a sub-agent and waits for it.
-    pub(crate) fn delegate(&self, prompt: &str) -> (&'static str, Value) {
+    /// A tool call that starts a sub-agent and waits for it. `tools` are the names that the model was shown.
+    pub(crate) fn delegate(&self, prompt: &str, tools: &[String]) -> (&'static str, Value) {
         match self.name {
             AgentName::Copilot => (
                 "task",
@@ -195,9 +215,10 @@ impl Agent {
                 }),
             ),
             AgentName::Claude => {
-                let name = if self.is_old() { "Task" } else { "Agent" };
+                let is_renamed = tools.iter().any(|name| name == "Agent");
+                let name = if is_renamed { "Agent" } else { "Task" };
                 let mut input = json!({ "description": "dive", "prompt": prompt, "subagent_type": "general-purpose" });
-                if !self.is_old() {
+                if is_renamed {
                     input["run_in_background"] = json!(false);
                 }
                 (name, input)
@@ -220,4 +241,9 @@ impl Agent {
             AgentName::Claude => format!("mcp__{server}__{tool}"),
         }
     }
+}
+
+/// A version as numbers, because 1.0.102 is newer than 1.0.35.
+pub(crate) fn numbers(version: &str) -> Vec<u32> {
+    version.split('.').map(|part| part.parse().unwrap_or(0)).collect()
 }

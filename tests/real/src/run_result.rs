@@ -39,6 +39,16 @@ impl RunResult {
     }
 
     /// Checks the outcome and its exit code.
+    /// Whether the report lists this setting as unsupported.
+    pub(crate) fn is_unsupported(&self, setting: &str) -> bool {
+        self.report["unsupported"].as_array().into_iter().flatten().any(|one| one["name"] == setting)
+    }
+
+    /// Whether the agent accepts no provider's key in this transport, and says so.
+    pub(crate) fn needs_github_login(&self) -> bool {
+        self.report["error"]["class"] == "auth" && text(&self.report["error"]["message"]).contains("GitHub login")
+    }
+
     pub(crate) fn expect_outcome(&self, outcome: &str, code: i32) -> Result<&RunResult, String> {
         self.check(self.report["outcome"] == outcome, &format!("the outcome is not {outcome}"))?;
         self.check(self.code == Some(code), &format!("the exit code is not {code}"))

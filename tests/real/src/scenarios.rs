@@ -69,6 +69,7 @@ pub(crate) const ALL: &[Scenario] = &[
     scenario("GitHub token, messages API", environment::token_messages),
     scenario("explain agrees", environment::explained),
     scenario("doctor", environment::doctor),
+    scenario("newer version in the cache", environment::newer_in_cache),
 ];
 
 fn not_offered(reason: &str) -> ScenarioResult {

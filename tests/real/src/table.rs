@@ -1,7 +1,7 @@
 //! The table in docs/compatibility.md. This program writes it and reads it back, so that a run of one agent keeps the
 //! rows of the others.
 
-use crate::agent::Agent;
+use crate::agent::{Agent, numbers};
 use crate::{NotPassed, ScenarioResult};
 use std::fmt::Write as _;
 use std::fs;
@@ -113,11 +113,6 @@ impl Table {
         }
         text
     }
-}
-
-/// A version as numbers, because 1.0.102 is newer than 1.0.35.
-fn numbers(version: &str) -> Vec<u32> {
-    version.split('.').map(|part| part.parse().unwrap_or(0)).collect()
 }
 
 #[cfg(test)]

@@ -22,6 +22,8 @@ pub(crate) struct Testbed<'a> {
     folder: PathBuf,
     /// The agent's working directory.
     pub(crate) workspace: PathBuf,
+    /// The agent's home, if it is not the one that all scenarios share.
+    home: Option<PathBuf>,
     handle: &'a Handle,
     drift: &'a Mutex<BTreeMap<String, u64>>,
 }
@@ -82,10 +84,22 @@ impl<'a> Testbed<'a> {
         for folder in [&workspace, &folder.join("tmp")] {
             fs::create_dir_all(folder).map_err(|error| format!("cannot create {}: {error}", folder.display()))?;
         }
-        let testbed = Testbed { agent, folder, workspace, handle, drift };
+        let testbed = Testbed { agent, folder, workspace, home: None, handle, drift };
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../plugins").join(agent.id()).join("grants.toml");
         testbed.write("config.toml", &agent.config(fs::read_to_string(root).ok().as_deref()))?;
         Ok(testbed)
+    }
+
+    /// The same testbed with another home.
+    pub(crate) fn at_home(&self, home: &Path) -> Testbed<'a> {
+        Testbed { folder: self.folder.clone(), workspace: self.workspace.clone(), home: Some(home.to_owned()), ..*self }
+    }
+
+    /// Creates a folder next to the workspace and returns its path.
+    pub(crate) fn create(&self, name: &str) -> Result<PathBuf, String> {
+        let path = self.folder.join(name);
+        fs::create_dir_all(&path).map_err(|error| format!("cannot create {}: {error}", path.display()))?;
+        Ok(path)
     }
 
     /// Starts a model with these steps.
@@ -107,6 +121,7 @@ impl<'a> Testbed<'a> {
     pub(crate) fn wharf(&self, url: &str, login: Login) -> Command {
         let mut command = Command::new(&self.agent.wharf);
         command.env_clear().envs(self.agent.environment(&self.folder, url, login));
+        command.envs(self.home.as_ref().map(|home| ("HOME", home)));
         command.current_dir(&self.workspace).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         command
     }

@@ -9,8 +9,9 @@ use std::fmt;
 pub(crate) struct RealArgs {
     /// Only this agent.
     agent: Option<AgentName>,
-    /// Only this version, which must be one of the pinned ones.
-    #[arg(long, value_name = "VERSION", value_parser = PINNED.map(|agent| agent.version))]
+    /// Only this version: one of the pinned ones, or any version on npm of the named agent. The table in
+    /// docs/compatibility.md has only the pinned ones.
+    #[arg(long, value_name = "VERSION", value_parser = npm_version)]
     version: Option<String>,
     /// Only scenarios whose name contains this.
     #[arg(long, value_name = "NAME")]
@@ -31,19 +32,28 @@ pub(crate) enum AgentName {
 }
 
 /// One version of an agent.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Agent {
     pub(crate) name: AgentName,
-    pub(crate) version: &'static str,
+    pub(crate) version: String,
+    /// Whether the adapter is tested with it.
+    pub(crate) pinned: bool,
 }
 
 /// The versions that the adapters are tested with: the newest and the oldest of each agent.
-const PINNED: [Agent; 4] = [
-    Agent { name: AgentName::Copilot, version: "1.0.102" },
-    Agent { name: AgentName::Claude, version: "2.1.325" },
-    Agent { name: AgentName::Claude, version: "2.0.76" },
-    Agent { name: AgentName::Copilot, version: "1.0.35" },
+const PINNED: [(AgentName, &str); 4] = [
+    (AgentName::Copilot, "1.0.102"),
+    (AgentName::Claude, "2.1.325"),
+    (AgentName::Claude, "2.0.76"),
+    (AgentName::Copilot, "1.0.35"),
 ];
+
+/// Checks that a version is one: it becomes the name of a folder and a part of a package's name.
+fn npm_version(text: &str) -> Result<String, String> {
+    let allowed = |character: char| character.is_ascii_alphanumeric() || ".-+".contains(character);
+    let valid = text.starts_with(|first: char| first.is_ascii_digit()) && text.chars().all(allowed);
+    if valid { Ok(text.to_owned()) } else { Err("not a version, such as 2.1.250".to_owned()) }
+}
 
 impl AgentName {
     pub(crate) fn as_str(self) -> &'static str {
@@ -61,23 +71,27 @@ impl fmt::Display for Agent {
 }
 
 impl RealArgs {
-    /// An error message if the version is another agent's.
+    /// An error message if the version is not pinned, so that the agent has to be named.
     pub(crate) fn check(&self) -> Result<(), String> {
         if !self.agents().is_empty() {
             return Ok(());
         }
-        let pinned = PINNED.map(|agent| agent.to_string()).join(", ");
         let version = self.version.as_deref().unwrap_or_default();
-        Err(format!("version {version} is not pinned for this agent; the pinned ones are {pinned}"))
+        Err(format!("version {version} is not pinned: name its agent, as in `real claude --version {version}`"))
     }
 
     /// The agents to run, newest versions first.
     pub(crate) fn agents(&self) -> Vec<Agent> {
-        let is_selected = |agent: &Agent| {
-            self.agent.is_none_or(|name| name == agent.name)
-                && self.version.as_ref().is_none_or(|version| version == agent.version)
+        let is_selected = |(name, version): &(AgentName, &str)| {
+            self.agent.is_none_or(|agent| agent == *name) && self.version.as_ref().is_none_or(|one| one == version)
         };
-        PINNED.into_iter().filter(is_selected).collect()
+        let pinned = PINNED.into_iter().filter(is_selected);
+        let mut agents: Vec<Agent> =
+            pinned.map(|(name, version)| Agent { name, version: version.to_owned(), pinned: true }).collect();
+        if let (true, Some(name), Some(version)) = (agents.is_empty(), self.agent, &self.version) {
+            agents.push(Agent { name, version: version.clone(), pinned: false });
+        }
+        agents
     }
 }
 
@@ -100,6 +114,8 @@ mod tests {
             ("claude", vec!["claude-2.1.325", "claude-2.0.76"]),
             ("--version 1.0.35 --ci", vec!["copilot-1.0.35"]),
             ("copilot --version 1.0.102 --scenario resume", vec!["copilot-1.0.102"]),
+            ("copilot --version 1.0.60", vec!["copilot-1.0.60"]),
+            ("claude --version 2.1.326", vec!["claude-2.1.326"]),
         ] {
             let selected: Vec<String> = real(line).agents().iter().map(ToString::to_string).collect();
             assert_eq!(selected, agents, "{line}");
@@ -113,7 +129,9 @@ mod tests {
         for (line, argument) in [
             ("codex", "codex"),
             ("claude copilot", "copilot"),
-            ("claude --version 1.0.102", "1.0.102"),
+            ("--version 2.1.326", "real claude --version 2.1.326"),
+            ("claude --version ../2.1.326", "../2.1.326"),
+            ("claude --version latest", "latest"),
             ("--version 9.9.9", "9.9.9"),
             ("--version", "--version"),
             ("--fast", "--fast"),

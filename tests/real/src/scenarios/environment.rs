@@ -109,11 +109,39 @@ pub(super) fn doctor(testbed: &Testbed<'_>) -> ScenarioResult {
     let found = json(testbed, &model.url(), Login::Key, &["doctor", "--json", testbed.agent.id()])?;
     let entry = found.as_array().and_then(|all| all.first()).cloned().unwrap_or(found);
     let shown = entry.to_string();
-    if shown.contains(&format!("\"{}\"", testbed.agent.version))
-        && shown.contains("tested")
-        && !shown.contains("untested")
-    {
+    // The adapter's own list decides what it may claim.
+    let listed = entry["tested_with"].to_string();
+    let is_listed =
+        listed.split(|sign: char| !sign.is_ascii_digit() && sign != '.').any(|one| one == testbed.agent.version);
+    let is_tested = shown.contains("\"support\":\"tested\"");
+    if shown.contains(&format!("\"{}\"", testbed.agent.version)) && is_tested == is_listed {
         return Ok(());
     }
     Err(NotPassed::Failed(format!("doctor prints {shown}")))
+}
+
+/// Copilot starts the newest version in its cache unless it is told not to: probes and turns must agree on one.
+pub(super) fn newer_in_cache(testbed: &Testbed<'_>) -> ScenarioResult {
+    if !testbed.agent.is_copilot() {
+        return not_offered("it has no cache of versions");
+    }
+    let Some(newer) = testbed.agent.newer_program() else {
+        return not_offered("no newer version is installed beside it: run the suite with one first");
+    };
+    let model = testbed.model(vec![Step { usage: Some((321, 45)), ..Step::text("Still me.") }])?;
+    let home = testbed.create("home")?;
+    let mut warm_up = testbed.wharf(&model.url(), Login::Key);
+    let path = warm_up.get_envs().find(|(name, _)| *name == "PATH").and_then(|(_, value)| value).map(ToOwned::to_owned);
+    let mut unpack = std::process::Command::new(newer);
+    unpack.arg("--version").env_clear().env("HOME", &home).envs(path.map(|path| ("PATH", path)));
+    unpack.output().map_err(|error| format!("cannot start the newer version: {error}"))?;
+    let found = warm_up.env("HOME", &home).args(["doctor", "--json", testbed.agent.id()]).output();
+    let found = found.map_err(|error| format!("cannot start doctor: {error}"))?;
+    let shown = String::from_utf8_lossy(&found.stdout);
+    if !shown.contains(&format!("\"{}\"", testbed.agent.version)) {
+        return Err(NotPassed::Failed(format!("doctor found another version: {shown}")));
+    }
+    let result = testbed.at_home(&home).run(&model, &["Who are you?"])?;
+    result.expect_answer("Still me.")?;
+    Ok(())
 }

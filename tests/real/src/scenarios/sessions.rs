@@ -2,6 +2,7 @@
 
 use super::not_offered;
 use crate::ScenarioResult;
+use crate::run_result::text;
 use crate::testbed::Testbed;
 use wharf_mock_model::Step;
 
@@ -12,13 +13,13 @@ fn id(testbed: &Testbed<'_>) -> String {
 }
 
 pub(super) fn chosen(testbed: &Testbed<'_>) -> ScenarioResult {
-    if testbed.agent.is_copilot() && testbed.agent.is_old() {
-        return not_offered("it has no flag for it");
-    }
     let model = testbed.model(vec![Step::text("Named.")])?;
     let id = id(testbed);
     let result = testbed.run(&model, &["--session-id", &id, "Go."])?;
     result.expect_answer("Named.")?;
+    if result.is_unsupported("session") && !testbed.agent.is_newest() {
+        return not_offered("it cannot be given an id; the report lists the setting as unsupported");
+    }
     result.check(result.session_id()? == id, "the session has another id")?;
     Ok(())
 }
@@ -48,12 +49,12 @@ pub(super) fn unknown(testbed: &Testbed<'_>) -> ScenarioResult {
     let model = testbed.model(vec![Step::text("Hello, stranger.")])?;
     let id = id(testbed).replace("0badcafe", "0badf00d");
     let result = testbed.run(&model, &["--resume", &id, "Go on."])?;
-    if testbed.agent.is_copilot() && testbed.agent.is_old() {
-        // It starts a new session with that id. The report must not call that a resume.
-        result.check(
-            result.report["session"]["resumed"] != true,
-            "the report says that an unknown session was resumed",
-        )?;
+    if testbed.agent.is_copilot() && !testbed.agent.is_newest() && result.report["outcome"] == "completed" {
+        // It started a new session with that id. The report must not call that a resume, and there is a warning.
+        result
+            .check(result.report["session"]["resumed"] == false, "the report does not say that it is a new session")?;
+        let warned = result.events("notice").any(|notice| text(&notice["text"]).contains("was not resumed"));
+        result.check(warned, "there is no warning")?;
         return Ok(());
     }
     result.expect_failure("no-session")?;

@@ -57,7 +57,10 @@ pub(super) fn parallel(testbed: &Testbed<'_>) -> ScenarioResult {
 }
 
 pub(super) fn delegated(testbed: &Testbed<'_>) -> ScenarioResult {
-    let (name, input) = testbed.agent.delegate("DIVE-FOR-PEARLS and report");
+    // The tool for it has another name in old versions: what the model is shown decides.
+    let model = testbed.model(vec![Step::text("I see.")])?;
+    testbed.run(&model, &["What can you do?"])?;
+    let (name, input) = testbed.agent.delegate("DIVE-FOR-PEARLS and report", &shown_tools(&model));
     let sub_agent = |step: Step| Step { when: Some("DIVE-FOR-PEARLS".to_owned()), ..step };
     let (shell, command) = testbed.agent.shell("echo pearl");
     let model = testbed.model(vec![
