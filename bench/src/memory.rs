@@ -66,7 +66,7 @@ pub(crate) fn in_library(folder: &Path, runs: usize) -> Result<Memory> {
 async fn measure(stage: &Stage, runs: usize) -> Result<Memory> {
     let (agent, events) = waiting_agent(stage)?;
     let gate = agent.folder().join("gate");
-    let host = Host::new(Dirs::from_env(), Config::default())?;
+    let host = Host::new(Dirs::from_env()?, Config::default())?;
     let adapter = host.adapter(agent.kind.id()).await?;
     let host = host.with_program(&adapter, agent.program.clone());
     // One run before the first snapshot, for what a process allocates only once.

@@ -113,7 +113,7 @@ pub(crate) fn in_library(folder: &Path, turns: usize) -> Result<LibraryStart> {
     let agent = agent(&stage)?;
     wharf::become_subreaper()?;
     let tokio = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    let host = Host::new(Dirs::from_env(), Config::default())?;
+    let host = Host::new(Dirs::from_env()?, Config::default())?;
     let adapter = tokio.block_on(host.adapter(agent.kind.id()))?;
     let host = host.with_program(&adapter, agent.program.clone());
     let turn = async |unrecorded: bool| -> Result<(f64, f64)> {

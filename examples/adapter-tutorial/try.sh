@@ -6,12 +6,14 @@ rustup target add wasm32-wasip2
 cargo build --release --target wasm32-wasip2 --package adapter-tutorial
 adapter=target/wasm32-wasip2/release/adapter_tutorial.wasm
 
-wharf adapters show $adapter
+export WHARF_ADAPTERS="$(mktemp -d)"
+cp $adapter $WHARF_ADAPTERS/scribe.wasm
+wharf adapters show scribe
 
 export PATH="$PWD/examples/adapter-tutorial:$PATH"
 export WHARF_CONFIG="$PWD/examples/adapter-tutorial/config.toml"
 export SCRIBE_KEY=anything-will-do
 
-wharf explain --adapter $adapter "one two three"
-wharf run --adapter $adapter "one two three"
-wharf run --adapter $adapter --json "one two three"
+wharf explain --adapter scribe "one two three"
+wharf run --adapter scribe "one two three"
+wharf run --adapter scribe --json "one two three"

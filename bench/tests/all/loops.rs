@@ -44,7 +44,7 @@ fn every_loop_writes_the_same_events_as_wharf() {
             let count = |name: &str| wharf.iter().filter(|event| event["type"] == name).count();
             assert!(count("text-delta") > 100 && count("turn-ended") == 1 && count("run-started") == 1, "{kind} {mix}");
             assert_eq!(count("tool") > 2, mix == "mixed", "{kind} {mix}");
-            for name in ["unknown", "malformed", "notice"] {
+            for name in ["unknown", "malformed"] {
                 assert_eq!(count(name), 0, "{kind} {mix}: {name}");
             }
             for (name, lines) in loops(kind, &program.to_string_lossy()) {

@@ -25,19 +25,24 @@ async fn main() -> std::process::ExitCode {
 }
 
 async fn orchestrate() -> Result<()> {
-    let dirs = Dirs::from_env();
+    let dirs = Dirs::from_env()?;
     let mut config = Config::load(&dirs.config, &std::env::current_dir().unwrap_or_default())?;
     if let Some(wharf) = beside("wharf") {
         config.programs.entry("echo".to_owned()).or_insert(wharf);
     }
     let tutorial = Path::new(env!("CARGO_MANIFEST_DIR")).join("../adapter-tutorial");
-    config.programs.entry("scribe".to_owned()).or_insert_with(|| tutorial.join("scribe"));
-    let access = config.grants.entry("scribe".to_owned()).or_default();
-    access.variables.push("SCRIBE_KEY".to_owned());
+    let given: Vec<String> = std::env::args().skip(1).take(2).collect();
+    let names = if given.len() == 2 {
+        given
+    } else {
+        let component = tutorial_component()?;
+        // In the configuration, a component that is loaded by its path has that path as its name, or its digest.
+        config.programs.entry(component.clone()).or_insert_with(|| tutorial.join("scribe"));
+        config.grants.entry(component.clone()).or_default().variables.push("SCRIBE_KEY".to_owned());
+        vec!["echo".to_owned(), component]
+    };
     let host = Host::new(dirs, config)?;
 
-    let given: Vec<String> = std::env::args().skip(1).take(2).collect();
-    let names = if given.len() == 2 { given } else { vec!["echo".to_owned(), tutorial_component()?] };
     let adapters = [host.adapter(&names[0]).await?, host.adapter(&names[1]).await?];
 
     let mut turns = Vec::new();
@@ -89,7 +94,7 @@ fn tutorial_component() -> Result<String> {
     let built = beside("wharf").and_then(|wharf| Some(wharf.parent()?.parent()?.to_owned()));
     let path = built.unwrap_or_default().join("adapters/wasm32-wasip2/adapter/adapter_tutorial.wasm");
     if path.exists() {
-        return Ok(path.to_string_lossy().into_owned());
+        return Ok(path.canonicalize().unwrap_or(path).to_string_lossy().into_owned());
     }
     let command =
         "cargo build -p adapter-tutorial --target wasm32-wasip2 --profile adapter --target-dir target/adapters";

@@ -1,13 +1,8 @@
 //! Signals: by name, and sent to this process.
 
-use rustix::process::{Signal, getpid, kill_process};
+use rustix::process::Signal;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::thread;
-use std::time::Duration;
-
-/// How often a signal is sent before it counts as survived: Rust's handler of SIGSEGV swallows the first one.
-const TRIES: u32 = 100;
 
 /// Parses a name ("TERM", "SIGTERM") or a number.
 pub(crate) fn parse(text: &str) -> Option<Signal> {
@@ -24,15 +19,13 @@ pub(crate) fn parse(text: &str) -> Option<Signal> {
     })
 }
 
-/// Kills this process with a signal. It returns an error message if the process survives.
+/// Kills this process with a signal, even if the process that started it ignores that signal, as `nohup` does with
+/// SIGHUP. It returns an error message if the process survives.
 pub(crate) fn kill_self(signal: Signal) -> String {
-    for _ in 0..TRIES {
-        if let Err(error) = kill_process(getpid(), signal) {
-            return format!("die: {error}");
-        }
-        thread::sleep(Duration::from_millis(1));
+    match signal_hook::low_level::emulate_default_handler(signal.as_raw()) {
+        Ok(()) => format!("die: survived signal {}", signal.as_raw()),
+        Err(error) => format!("die: {error}"),
     }
-    format!("die: survived signal {}", signal.as_raw())
 }
 
 /// From here on SIGTERM has no effect. It is caught rather than ignored, so that children do not inherit that.

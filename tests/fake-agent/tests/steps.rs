@@ -307,6 +307,14 @@ fn die() {
 }
 
 #[test]
+fn die_kills_although_the_parent_ignores_the_signal() {
+    let script = Script::new("die HUP");
+    let shell = ["-c", "trap '' HUP; exec \"$0\" --session s --script script --duplex", PROGRAM];
+    let status = Command::new("sh").args(shell).current_dir(script.folder.path()).status().expect("it starts");
+    assert_eq!(status.signal(), Some(1));
+}
+
+#[test]
 fn write_env() {
     let script = Script::new("write-env env");
     let status = script.command().env_clear().env("B", "2").env("A", "1=x").status().expect("it starts");

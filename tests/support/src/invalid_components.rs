@@ -74,9 +74,10 @@ pub fn invalid_components() -> Vec<InvalidComponent> {
             &["it imports `wasi:http/outgoing-handler@0.2.0`, which is not offered"],
         ),
         invalid(
-            "sockets",
-            wat("(component (import \"wasi:sockets/tcp@0.2.0\" (instance)))"),
-            &["it imports `wasi:sockets/tcp@0.2.0`, which is not offered"],
+            "async",
+            wat("(component (core module $m (func (export \"f\"))) (core instance $i (instantiate $m)) \
+                 (func (export \"f\") async (canon lift (core func $i \"f\") async)))"),
+            &["async functions of the component model"],
         ),
         invalid(
             "function",

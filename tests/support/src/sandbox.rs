@@ -177,7 +177,8 @@ impl Sandbox {
     pub fn host_with(&self, change: impl FnOnce(&mut Config)) -> Host {
         let mut config =
             Config::load(&self.path("config.toml"), &self.path("workspace")).expect("a valid configuration");
-        for adapter in ["echo", "faulty"] {
+        let guest = fs::canonicalize(faulty_guest()).expect("the faulty guest is built");
+        for adapter in ["echo", "faulty", guest.to_str().expect("UTF-8")] {
             config.programs.insert(adapter.to_owned(), fake_agent().to_owned());
         }
         change(&mut config);

@@ -3,7 +3,8 @@
 use crate::violations;
 use std::hint::{black_box, spin_loop};
 use std::io::Write;
-use wharf_adapter::{Effects, Span, Text};
+use std::net::{TcpStream, ToSocketAddrs as _, UdpSocket};
+use wharf_adapter::{Effects, LogLevel, Span, Text};
 
 /// How many bytes `noisy` prints before it panics.
 const NOISE: usize = 10_000_000;
@@ -19,7 +20,7 @@ pub(crate) enum Fault {
     None,
     /// `parse_chunk` never returns.
     Loop,
-    /// `parse_chunk` sleeps, which costs no compute time.
+    /// `parse_chunk` sleeps for an hour, which takes no time where clocks stand still.
     Sleep,
     /// `parse_chunk` allocates without limit.
     Allocate,
@@ -37,17 +38,27 @@ pub(crate) enum Fault {
     Chatter,
     /// `parse_chunk` returns spans outside of the chunk.
     BadSpan,
+    /// `parse_chunk` returns 5000 effects that each quote the whole text of the line.
+    QuoteOften,
+    /// `parse_chunk` returns 8 MiB of events for each line: several lines together are too many, single ones are not.
+    Flood,
+    /// `finish` asks for programs with names of 50 MB, without end.
+    FindSpam,
+    /// `finish` logs without end.
+    LogSpam,
     /// `finish` never returns.
     LoopFinish,
     /// `finish` requests access that was never granted.
     Ungranted,
     /// `build_args` panics.
     BuildPanic,
+    /// `parse_chunk` opens sockets and looks a name up, and reports what came of it.
+    Connect,
 }
 
 impl Fault {
     /// All faults. The first is the default.
-    pub(crate) const ALL: [Fault; 14] = [
+    pub(crate) const ALL: [Fault; 19] = [
         Fault::None,
         Fault::Loop,
         Fault::Sleep,
@@ -59,9 +70,14 @@ impl Fault {
         Fault::FetchInParse,
         Fault::Chatter,
         Fault::BadSpan,
+        Fault::QuoteOften,
+        Fault::Flood,
+        Fault::FindSpam,
+        Fault::LogSpam,
         Fault::LoopFinish,
         Fault::Ungranted,
         Fault::BuildPanic,
+        Fault::Connect,
     ];
 
     /// The value of the option `fault`.
@@ -78,9 +94,14 @@ impl Fault {
             Fault::FetchInParse => "fetch-in-parse",
             Fault::Chatter => "chatter",
             Fault::BadSpan => "bad-span",
+            Fault::QuoteOften => "quote-often",
+            Fault::Flood => "flood",
+            Fault::FindSpam => "find-spam",
+            Fault::LogSpam => "log-spam",
             Fault::LoopFinish => "loop-finish",
             Fault::Ungranted => "ungranted",
             Fault::BuildPanic => "build-panic",
+            Fault::Connect => "connect",
         }
     }
 
@@ -111,9 +132,19 @@ pub(crate) fn in_line(fault: Fault, is_boom: bool, out: &mut Effects) {
             out.message("behind", None, Text::Quoted(Span { start: 1 << 30, length: 10 }));
             out.message("wrapped", None, Text::Verbatim(Span { start: u32::MAX - 1, length: u32::MAX }));
         }
+        Fault::Flood => (0..8).for_each(|_| out.message("flood", None, Text::Inline("x".repeat(1 << 20)))),
+        Fault::Connect => {
+            let tcp = TcpStream::connect("127.0.0.1:9").map(drop).map_err(|error| error.kind());
+            let udp = UdpSocket::bind("127.0.0.1:0").map(drop).map_err(|error| error.kind());
+            let name = "localhost:9".to_socket_addrs().map(drop).map_err(|_| ());
+            out.notice(LogLevel::Info, format!("tcp {tcp:?}, udp {udp:?}, name {name:?}"));
+        }
         Fault::None
         | Fault::PanicOnBoom
         | Fault::Chatter
+        | Fault::QuoteOften
+        | Fault::FindSpam
+        | Fault::LogSpam
         | Fault::LoopFinish
         | Fault::Ungranted
         | Fault::BuildPanic => {}

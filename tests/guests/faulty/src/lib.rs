@@ -11,7 +11,7 @@ mod violations;
 use fault::Fault;
 use wharf_adapter::{
     Adapter, AdapterInfo, Binary, Effects, Environment, ErrorClass, Event, ExitStatus, Failure, Host, Json, Launch,
-    Malformed, OptionKind, PromptDelivery, SessionInfo, Turn, locate,
+    LogLevel, Malformed, OptionKind, PromptDelivery, SessionInfo, Turn, locate,
 };
 
 /// The scripted agent of the tests.
@@ -77,7 +77,10 @@ impl Adapter for Faulty {
                     out.write_line(fault::chatter());
                 }
             }
-            "say" => out.message(&id, None, text.text_or_empty()),
+            "say" => {
+                let times = if self.fault == Fault::QuoteOften { 5000 } else { 1 };
+                (0..times).for_each(|_| out.message(&id, None, text.text_or_empty()));
+            }
             "done" => out.completed(None),
             "failed" => out.failed(Failure::new(ErrorClass::Other, text.str().unwrap_or_default())),
             other => out.unknown(other),
@@ -93,6 +96,8 @@ impl Adapter for Faulty {
                     out.notice(level, text);
                 }
             }
+            Fault::FindSpam => out.notice(LogLevel::Info, violations::find_spam(host)),
+            Fault::LogSpam => (0..100_000).for_each(|_| host.log(LogLevel::Warn, "log spam, as it was told to")),
             _ => {}
         }
     }
@@ -104,7 +109,7 @@ wharf_adapter::export!(Faulty);
 mod tests {
     use super::*;
     use wharf_adapter::testing::{FakeHost, binary, environment, events, finish, inline, play, set_option, turn};
-    use wharf_adapter::{Effect, LogLevel, Outcome, Stream, Text};
+    use wharf_adapter::{Effect, Outcome, Stream, Text};
 
     const LINES: &str = "{\"type\":\"hello\",\"session\":\"s\"}\n{\"type\":\"say\",\"id\":\"1\",\"text\":\"boom\"}\n{\"type\":\"done\"}\n";
 

@@ -25,6 +25,12 @@ pub(crate) fn fetch_in_parse() -> (LogLevel, String) {
     check("a fetch in parse_chunk", host::fetch(&request()))
 }
 
+/// Asks for 60 programs with names of 50 MB. Returns the last answer.
+pub(crate) fn find_spam(host: &dyn Host) -> String {
+    let name = "x".repeat(50_000_000);
+    (0..60).map(|_| check("a program", host.find_program(&name)).1).last().unwrap_or_default()
+}
+
 fn request() -> Request {
     let url = "https://example.com/".to_owned();
     Request { method: "GET".to_owned(), url, headers: vec![], body: vec![], timeout_ms: 1000 }
