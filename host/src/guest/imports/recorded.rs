@@ -143,7 +143,9 @@ mod tests {
         let recorded = live.take();
         assert!(recorded.iter().map(String::len).sum::<usize>() <= LIMIT);
         let mut replay = Answers::replaying();
-        recorded.into_iter().for_each(|answer| replay.replay(answer));
+        for answer in recorded {
+            replay.replay(answer);
+        }
         let repeated = ask(&mut replay);
         assert_eq!(lengths(&repeated), lengths(&given));
         for (first, second) in given.iter().zip(&repeated) {
