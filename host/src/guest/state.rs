@@ -9,7 +9,7 @@ use wasmtime_wasi::{ResourceTable, WasiCtx, WasiCtxBuilder, WasiCtxView, WasiVie
 /// What a store holds.
 pub(crate) struct State {
     wasi: WasiCtx,
-    pub(super) table: ResourceTable,
+    table: ResourceTable,
     pub(super) limits: MemoryLimiter,
     pub(super) stderr: StderrTail,
     /// Ticks left for the current call.

@@ -1,21 +1,20 @@
 //! WASI as guests get it: wasmtime's, through which nothing is available, with clocks of our own. Time stands still and a
 //! wait is over at once, so that a guest cannot measure time by counting while it waits.
 
-use super::state::State;
 use std::time::Duration;
 use wasmtime::component::{HasData, Linker, Resource};
 use wasmtime_wasi::p2::bindings::clocks::monotonic_clock::{self, Host, Instant};
 use wasmtime_wasi::p2::{DynPollable, Pollable, subscribe};
-use wasmtime_wasi::{HostMonotonicClock, HostWallClock, ResourceTable, async_trait};
+use wasmtime_wasi::{HostMonotonicClock, HostWallClock, ResourceTable, WasiView, async_trait};
 
 /// What the clocks show: not 0, at which Go's runtime gives up.
 const NOW: u64 = 1;
 
 /// Links WASI, with the monotonic clock replaced.
-pub(super) fn link(linker: &mut Linker<State>) -> wasmtime::Result<()> {
+pub(super) fn link<S: WasiView + 'static>(linker: &mut Linker<S>) -> wasmtime::Result<()> {
     wasmtime_wasi::p2::add_to_linker_async(linker)?;
     linker.allow_shadowing(true);
-    monotonic_clock::add_to_linker::<State, FrozenClocks<'static>>(linker, |state| FrozenClocks(&mut state.table))?;
+    monotonic_clock::add_to_linker::<S, FrozenClocks<'static>>(linker, |state| FrozenClocks(state.ctx().table))?;
     linker.allow_shadowing(false);
     Ok(())
 }
