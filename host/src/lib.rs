@@ -67,6 +67,7 @@ mod replay;
 mod run;
 pub mod session;
 mod sessions;
+mod temp_folder;
 
 pub use config::{Config, LimitsConfig, PROJECT_FILE, RecordingConfig, TimeoutsConfig, duration_from_seconds};
 pub use dirs::Dirs;

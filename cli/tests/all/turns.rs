@@ -114,8 +114,13 @@ fn a_turn_of_the_bundled_adapter_is_valid_to_its_last_line() {
 fn a_turn_of_a_component_given_by_path_is_the_same() {
     let sandbox = sandbox();
     let component = echo_component();
-    let component = component.to_str().expect("UTF-8");
-    assert_echoed(&sandbox, &sandbox.call(["run", "--adapter", component, "--json", "hello"]));
+    assert_echoed(&sandbox, &by_path(&sandbox, component.to_str().expect("UTF-8")));
+}
+
+/// A turn of a copy of the echo adapter. Only the bundled one finds its agent by itself.
+fn by_path(sandbox: &Sandbox, component: &str) -> Finished {
+    let wharf = env!("CARGO_BIN_EXE_wharf");
+    sandbox.call(["run", "--adapter", component, "--program", wharf, "--json", "hello"])
 }
 
 #[test]
@@ -172,5 +177,5 @@ fn the_component_of_the_first_release_still_runs() {
     // It is the file that was committed then.
     let listed = fs::read_to_string(repository().join("tests/components/README.md")).expect("the list of components");
     assert!(listed.contains(shown["digest"].as_str().expect("a digest")), "{}", shown["digest"]);
-    assert_echoed(&sandbox, &sandbox.call(["run", "--adapter", component, "--json", "hello"]));
+    assert_echoed(&sandbox, &by_path(&sandbox, component));
 }

@@ -21,6 +21,6 @@ pub use catalog::AdapterEntry;
 pub(crate) use catalog::{entries, grants, load};
 pub(crate) use engine::{Engine, Limits};
 pub(crate) use fault::Fault;
-pub(crate) use imports::{Environment, HttpClient, Imports};
+pub(crate) use imports::{Environment, HttpClient, Imports, is_probe_id};
 pub(crate) use instance::{Effects, Instance, Launch, PromptDelivery};
 pub(crate) use v0_1::Chunk;

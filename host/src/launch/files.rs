@@ -1,76 +1,27 @@
 //! The launch folder: a private folder with the files that an adapter gives to its agent.
 
 use crate::error::{Error, Result};
+use crate::guest::is_probe_id;
 use crate::record::is_run_id;
-use std::io::Write as _;
-use std::path::Path;
+use crate::temp_folder::TempFolder;
 use wharf_core::model::Plan;
 
-/// The folder, which is removed with everything in it when the value is dropped.
-pub(super) struct LaunchFolder {
-    folder: tempfile::TempDir,
-    /// The files that were written.
-    files: Vec<String>,
-}
-
-impl LaunchFolder {
-    pub(super) fn path(&self) -> &Path {
-        self.folder.path()
-    }
-}
-
-impl Drop for LaunchFolder {
-    /// Listing a folder needs a descriptor, and a start may fail because there is none. Files with known names are
-    /// removed without one. What is left after that, the [`TempDir`](tempfile::TempDir) removes.
-    fn drop(&mut self) {
-        for name in &self.files {
-            let _ = std::fs::remove_file(self.path().join(name));
-        }
-        let _ = std::fs::remove_dir(self.path());
-    }
-}
-
-/// Creates the folder and writes the plan's files into it. They may hold prompts and tokens: only the owner may read
-/// them, under any umask.
-pub(super) fn launch_folder(plan: &Plan, run: &str) -> Result<LaunchFolder> {
-    let mut builder = tempfile::Builder::new();
-    let prefix = launch_prefix(run);
-    builder.prefix(&prefix);
-    #[cfg(unix)]
-    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o700));
-    let folder = builder.tempdir().map_err(|error| Error::system("creating a folder for the agent's files", error))?;
-    let mut folder = LaunchFolder { folder, files: Vec::new() };
+/// Creates the folder and writes the plan's files into it. They may hold prompts and tokens.
+pub(super) fn launch_folder(plan: &Plan, run: &str) -> Result<TempFolder> {
+    let mut folder =
+        TempFolder::create(run).map_err(|error| Error::system("creating a folder for the agent's files", error))?;
     for (name, content) in &plan.files {
-        folder.files.push(name.clone());
-        let path = folder.path().join(name);
-        let mut options = std::fs::OpenOptions::new();
-        options.write(true).create_new(true);
-        #[cfg(unix)]
-        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        options
-            .open(&path)
-            .and_then(|mut file| file.write_all(content))
-            .map_err(|error| Error::system(format!("writing {}", path.display()), error))?;
+        folder
+            .write(name, content)
+            .map_err(|error| Error::system(format!("writing {}", folder.path().join(name).display()), error))?;
     }
     Ok(folder)
 }
 
-/// How the name of a run's launch folder starts: this finds the folders of a killed host.
-fn launch_prefix(run: &str) -> String {
-    format!("wharf-{run}-")
-}
-
-/// Removes the launch folders that a killed host left. The run may be from a file that an agent wrote: another text than
-/// the id of a run could be the beginning of anything.
-pub(crate) fn remove_launch_folders(run: &str) {
-    if !is_run_id(run) {
-        return;
-    }
-    let prefix = launch_prefix(run);
-    for entry in std::fs::read_dir(std::env::temp_dir()).into_iter().flatten().flatten() {
-        if entry.file_name().to_string_lossy().starts_with(&prefix) {
-            let _ = std::fs::remove_dir_all(entry.path());
-        }
+/// Removes the folders that a killed host left for a run or a probe. The id may be from a file that an agent wrote.
+pub(crate) fn remove_launch_folders(id: &str) {
+    if is_run_id(id) || is_probe_id(id) {
+        TempFolder::remove_leftovers(id);
     }
 }
 
@@ -97,8 +48,10 @@ mod tests {
 
     #[test]
     fn a_forged_run_id_removes_no_folder() {
-        let folder = tempfile::Builder::new().prefix("wharf-forged-").tempdir().expect("a folder");
-        remove_launch_folders("forged");
+        let folder = tempfile::Builder::new().prefix("wharf-probe-forged-").tempdir().expect("a folder");
+        for forged in ["forged", "probe-forged", "", "probe-"] {
+            remove_launch_folders(forged);
+        }
         assert!(folder.path().exists());
     }
 

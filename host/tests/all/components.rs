@@ -50,6 +50,12 @@ fn assert_stopped(fault: &str, report: &Report, parts: &[&str]) {
     }
 }
 
+/// On a busy machine a guest may not get its 10 seconds of compute time within 20 seconds.
+fn assert_out_of_time(message: &str) {
+    let limits = ["it exceeded the 10 s compute limit", "it did not return within 20 s"];
+    assert!(limits.iter().any(|limit| message.contains(limit)), "{message}");
+}
+
 #[tokio::test]
 async fn a_file_that_is_not_an_adapter_is_refused_and_the_host_still_works() {
     let sandbox = Sandbox::new();
@@ -102,9 +108,10 @@ async fn a_describe_that_loops_forever_is_refused_and_the_host_still_works() {
     };
     assert_eq!(error.kind(), ErrorKind::Adapter);
     let message = error.to_string();
-    for part in ["was refused", "in describe", "it exceeded the 10 s compute limit", text(&path)] {
+    for part in ["was refused", "in describe", text(&path)] {
         assert!(message.contains(part), "{part:?} is not in {message:?}");
     }
+    assert_out_of_time(&message);
     still_works(&host, &sandbox, &echo).await;
 }
 
@@ -124,7 +131,8 @@ async fn a_parse_chunk_that_loops_forever_is_stopped_with_its_agent_and_the_host
         () = still_works(&host, &sandbox, &echo) => {}
     }
     let report = looping.await.expect("a report");
-    assert_stopped("loop", &report, &["in parse-chunk", "it exceeded the 10 s compute limit"]);
+    assert_stopped("loop", &report, &["in parse-chunk"]);
+    assert_out_of_time(&report.error.as_ref().expect("it failed").message);
     assert_eq!(report.exit.and_then(|exit| exit.signal), Some(15), "the agent was asked to stop: {report:?}");
     still_works(&host, &sandbox, &echo).await;
 }
@@ -147,7 +155,8 @@ async fn a_finish_that_loops_forever_is_stopped_and_the_host_still_works() {
     let echo = host.adapter("echo").await.expect("the echo adapter");
     let run = start_faulty(&host, &sandbox, "loop-finish", HELLO_AND_EXIT, RunOptions::default()).await;
     let report = run.finish().await.expect("a report");
-    assert_stopped("loop-finish", &report, &["in finish", "it exceeded the 10 s compute limit"]);
+    assert_stopped("loop-finish", &report, &["in finish"]);
+    assert_out_of_time(&report.error.as_ref().expect("it failed").message);
     still_works(&host, &sandbox, &echo).await;
 }
 

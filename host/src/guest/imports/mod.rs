@@ -12,6 +12,7 @@ mod types;
 mod variables;
 
 pub(crate) use http::HttpClient;
+pub(crate) use program::is_probe_id;
 pub use variables::BASE as BASE_ENVIRONMENT;
 pub(crate) use variables::Environment;
 

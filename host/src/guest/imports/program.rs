@@ -2,6 +2,7 @@
 //! supervisor starts it and kills whatever it has started, also in other sessions, before the adapter gets the answer.
 
 use super::types::{Command, HostError, Output};
+use crate::temp_folder::TempFolder;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::Path;
@@ -27,7 +28,9 @@ pub(crate) async fn run(
     registry: Option<&Path>,
 ) -> Result<Output, HostError> {
     let id = format!("probe-{}", uuid::Uuid::new_v4().simple());
-    let folder = private_folder(&id)
+    // Not the workspace: a probe must not pick up what a project put there; and not the temporary folder, where other
+    // users can put files.
+    let folder = TempFolder::create(&id)
         .map_err(|error| HostError::Failed(format!("creating a folder for {}: {error}", command.program)))?;
     let mut spec = SpawnSpec::new(&command.program, folder.path(), id);
     spec.args = command.args.iter().map(OsString::from).collect();
@@ -70,16 +73,10 @@ pub(crate) async fn run(
     }
 }
 
-/// An empty folder of our own to run a probe in. Not the workspace: a probe must not pick up what a project put there;
-/// and not the temporary folder, where other users can put files. The name is one that is removed with the leftovers of
-/// a killed host.
-fn private_folder(id: &str) -> std::io::Result<tempfile::TempDir> {
-    let prefix = format!("wharf-{id}-");
-    let mut builder = tempfile::Builder::new();
-    builder.prefix(&prefix);
-    #[cfg(unix)]
-    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o700));
-    builder.tempdir()
+/// Whether this is the id of a probe.
+pub(crate) fn is_probe_id(id: &str) -> bool {
+    let number = id.strip_prefix("probe-").unwrap_or_default();
+    number.len() == 32 && number.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
 /// All of a stream, or none if it is too long.
