@@ -22,7 +22,7 @@ use commands::{
     adapters, completions, doctor, explain, fixture, man, models, receipt, replay, run, runs, sessions, show,
 };
 use std::process::ExitCode;
-use ui::{Shell, logs};
+use ui::{Shell, Text, foreign, logs, ours, panics};
 use wharf::{Dirs, Result};
 
 fn main() -> ExitCode {
@@ -34,6 +34,7 @@ fn main() -> ExitCode {
     let arguments = Arguments::parse();
     let shell = Shell::new(&arguments.common);
     logs::install(arguments.common.verbose);
+    panics::install();
     // Lines of JSON are passed on by one thread: see `ui::output`. What is shown to a person may wait for the terminal.
     let mut runtime = match &arguments.command {
         Command::Run(args) if args.json => tokio::runtime::Builder::new_current_thread(),
@@ -65,13 +66,12 @@ async fn dispatch(command: Command, shell: &Shell) -> Result<ExitCode> {
         for reaped in wharf::reap_orphans(&Dirs::from_env()?) {
             let count = reaped.cleanup.killed.len();
             if !reaped.cleanup.survivors.is_empty() {
-                let commands = reaped.cleanup.survivors.iter().map(|process| process.command.as_str());
-                let commands = ui::visible(&commands.collect::<Vec<_>>().join(", ")).into_owned();
-                shell.warn(format!("leftover processes could not be killed: {commands}"));
+                let commands = reaped.cleanup.survivors.iter().map(|process| foreign(&process.command));
+                shell.warn(ours("leftover processes could not be killed: ").then(Text::joined(commands, ", ")));
             }
             if count > 0 {
-                let run = ui::visible(&reaped.run);
-                shell.say(format!("killed {count} leftover processes of run {run}, whose wharf was killed"));
+                let killed = ours("killed ").foreign(count).ours(" leftover processes of run ");
+                shell.say(killed.foreign(&reaped.run).ours(", whose wharf was killed"));
             }
         }
     }

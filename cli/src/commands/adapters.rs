@@ -1,7 +1,7 @@
 //! `wharf adapters`: the adapters, what they request and what is granted to them.
 
 use crate::host::host_without_project;
-use crate::ui::{BOLD, DIM, GOOD, ODD, Shell, styled, visible};
+use crate::ui::{BOLD, DIM, GOOD, ODD, Shell, Text, foreign, ours};
 use clap::{Args, Subcommand};
 use std::process::ExitCode;
 use wharf::adapter::{Access, Adapter};
@@ -56,26 +56,20 @@ async fn list(host: &Host, json: bool, shell: &Shell) -> Result<ExitCode> {
         return shell.json(&rows);
     }
     for (entry, loaded) in rows {
-        let id = styled(BOLD, format!("{:<12}", entry.id));
-        match loaded {
+        let id = foreign(&entry.id).padded(12).in_style(BOLD).ours(" ");
+        shell.line(match loaded {
             Some(Ok(adapter)) => {
                 let info = adapter.info();
-                shell.line(format!(
-                    "{id} {} {} {}",
-                    visible(&info.version),
-                    visible(&info.name),
-                    styled(DIM, format!("({})", entry.source))
-                ));
+                let source = ours("(").foreign(entry.source).ours(")").in_style(DIM);
+                id.foreign(&info.version).ours(" ").foreign(&info.name).ours(" ").then(source)
             }
-            Some(Err(error)) => shell.line(format!("{id} {}", styled(ODD, visible(&error.to_string())))),
-            None => shell.line(format!(
-                "{id} {}",
-                styled(
-                    DIM,
-                    format!("{} is not used: list it in `shadow` in the configuration to use it", entry.source)
-                )
-            )),
-        }
+            Some(Err(error)) => id.then(foreign(error).in_style(ODD)),
+            None => {
+                let why =
+                    foreign(entry.source).ours(" is not used: list it in `shadow` in the configuration to use it");
+                id.then(why.in_style(DIM))
+            }
+        });
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -93,12 +87,13 @@ async fn show(host: &Host, name: &str, json: bool, shell: &Shell) -> Result<Exit
             "granted": grants.granted, "missing": grants.missing(),
         }));
     }
-    shell.line(format!("{} {} — {}", styled(BOLD, &info.id), visible(&info.version), visible(&info.name)));
-    shell.line(format!("  source       {}", adapter.source()));
-    shell.line(format!("  sha256       {}", adapter.digest()));
-    shell.line(format!("  tested with  {}", visible(&info.tested_with)));
+    let id = foreign(&info.id).in_style(BOLD);
+    shell.line(id.ours(" ").foreign(&info.version).ours(" — ").foreign(&info.name));
+    shell.line(ours("  source       ").foreign(adapter.source()));
+    shell.line(ours("  sha256       ").foreign(adapter.digest()));
+    shell.line(ours("  tested with  ").foreign(&info.tested_with));
     let missing = grants.missing();
-    let lists: [(&str, List); 4] = [
+    let lists: [(&'static str, List); 4] = [
         ("programs", |access| &access.programs),
         ("origins", |access| &access.origins),
         ("variables", |access| &access.variables),
@@ -106,36 +101,33 @@ async fn show(host: &Host, name: &str, json: bool, shell: &Shell) -> Result<Exit
     ];
     for (title, list) in lists {
         for item in list(&info.access) {
-            let state =
-                if list(&missing).contains(item) { styled(ODD, "not granted") } else { styled(GOOD, "granted") };
-            shell.line(format!("  {title:<12} {} {state}", visible(item)));
+            let state = if list(&missing).contains(item) {
+                ours("not granted").in_style(ODD)
+            } else {
+                ours("granted").in_style(GOOD)
+            };
+            let title = ours("  ").then(ours(title).padded(12));
+            shell.line(title.ours(" ").foreign(item).ours(" ").then(state));
         }
     }
     for option in &info.options {
-        let default = option.default.as_ref().map(|default| format!(" (default {default})")).unwrap_or_default();
-        let choices =
-            if option.choices.is_empty() { String::new() } else { format!(" [{}]", option.choices.join("|")) };
-        shell.line(format!(
-            "  option       {}{}: {}{}",
-            styled(BOLD, visible(&option.name)),
-            visible(&choices),
-            visible(&option.help),
-            styled(DIM, visible(&default))
-        ));
+        let name = foreign(&option.name).in_style(BOLD);
+        let choices = option.choices.join("|");
+        let choices = if choices.is_empty() { Text::default() } else { ours(" [").foreign(choices).ours("]") };
+        let default = option.default.as_ref().map(|default| ours(" (default ").foreign(default).ours(")"));
+        let default = default.unwrap_or_default().in_style(DIM);
+        shell.line(ours("  option       ").then(name).then(choices).ours(": ").foreign(&option.help).then(default));
     }
     if missing != Access::default() {
-        shell.say(format!("\nto grant what is missing, add this to {}:\n", host.dirs().config.display()));
+        let file = host.dirs().config.display();
+        shell.say(ours("\nto grant what is missing, add this to ").foreign(file).ours(":\n"));
         for (at, key) in adapter.config_keys().iter().enumerate() {
-            let key = toml_key(key);
-            shell.say(visible(&if at == 0 {
-                format!("[grants.{key}]")
-            } else {
-                format!("# or, whatever its content: [grants.{key}]")
-            }));
+            let head = ours(if at == 0 { "[grants." } else { "# or, whatever its content: [grants." });
+            shell.say(head.foreign(toml_key(key)).ours("]"));
         }
         for (title, list) in lists {
             if !list(&missing).is_empty() {
-                shell.say(visible(&format!("{title} = {}", serde_json::json!(list(&missing)))));
+                shell.say(ours(title).ours(" = ").foreign(serde_json::json!(list(&missing))));
             }
         }
     }

@@ -2,7 +2,7 @@
 
 use super::sessions::drift;
 use crate::host::host_without_project;
-use crate::ui::{BAD, BOLD, DIM, GOOD, ODD, Shell, styled, visible};
+use crate::ui::{BAD, BOLD, DIM, GOOD, ODD, Shell, foreign, ours};
 use clap::Args;
 use std::process::ExitCode;
 use wharf::adapter::{Adapter, Binary, LogLevel, Login, Support};
@@ -78,9 +78,10 @@ fn json(finding: &Finding) -> serde_json::Value {
 }
 
 fn show(finding: &Finding, shell: &Shell) {
-    let fix = |text: &str| shell.line(format!("    {} {}", styled(BOLD, "fix:"), visible(text)));
-    let head = |style, mark: &str, text: String| {
-        shell.line(format!("{} {} {}", styled(style, mark), styled(BOLD, &finding.name), visible(&text)));
+    let fix = |text: &str| shell.line(ours("    ").then(ours("fix:").in_style(BOLD)).ours(" ").foreign(text));
+    let head = |style, mark: &'static str, text: String| {
+        let name = foreign(&finding.name).in_style(BOLD);
+        shell.line(ours(mark).in_style(style).ours(" ").then(name).ours(" ").foreign(text));
     };
     let info = match &finding.adapter {
         Ok(adapter) => adapter.info(),
@@ -101,22 +102,19 @@ fn show(finding: &Finding, shell: &Shell) {
                 Support::Unsupported => (BAD, "known not to work".to_owned()),
             };
             head(style, "✓", format!("{version}, {tested}"));
-            shell.line(format!(
-                "    program: {} {}",
-                visible(&binary.program),
-                visible(&binary.leading_args.join(" "))
-            ));
+            let arguments = binary.leading_args.join(" ");
+            shell.line(ours("    program: ").foreign(&binary.program).ours(" ").foreign(arguments));
             match &binary.login {
-                Login::Present(how) => shell.line(format!("    login: {}", visible(how))),
+                Login::Present(how) => shell.line(ours("    login: ").foreign(how)),
                 Login::Missing(what) => {
-                    shell.line(format!("    login: {}", styled(BAD, "none")));
+                    shell.line(ours("    login: ").then(ours("none").in_style(BAD)));
                     fix(what);
                 }
-                Login::Unknown => shell.line(styled(DIM, "    login: unknown")),
+                Login::Unknown => shell.line(ours("    login: unknown").in_style(DIM)),
             }
             for note in &binary.notes {
                 let style = if note.level >= LogLevel::Warn { ODD } else { DIM };
-                shell.line(format!("    {}", styled(style, visible(&note.text))));
+                shell.line(ours("    ").then(foreign(&note.text).in_style(style)));
                 note.fix.as_deref().into_iter().for_each(fix);
             }
         }
@@ -127,6 +125,7 @@ fn show(finding: &Finding, shell: &Shell) {
         None => {}
     }
     if !finding.drift.is_empty() {
-        shell.line(styled(DIM, format!("    unknown to the adapter so far: {}", visible(&finding.drift.join(", ")))));
+        let unknown = finding.drift.join(", ");
+        shell.line(ours("    unknown to the adapter so far: ").foreign(unknown).in_style(DIM));
     }
 }

@@ -3,7 +3,7 @@
 use super::run::args::RunArgs;
 use crate::host::host;
 use crate::turn;
-use crate::ui::{BOLD, DIM, ODD, Shell, styled, visible};
+use crate::ui::{BOLD, DIM, ODD, Shell, Text, ours};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::process::ExitCode;
@@ -56,48 +56,64 @@ fn json(info: &AdapterInfo, explanation: &Explanation) -> Value {
 }
 
 fn show(info: &AdapterInfo, explanation: &Explanation, shell: &Shell) {
-    let head = |name: &str| styled(BOLD, format!("{name:<12}"));
     for probe in &explanation.probes {
-        shell.line(format!("{} {}", head("would first"), visible(probe)));
+        shell.line(head("would first").foreign(probe));
     }
     if let Some(reason) = &explanation.unknown {
-        let text = format!("the rest is not known without that: {reason}");
-        shell.line(format!("{} {}", styled(ODD, format!("{:<12}", "unknown")), visible(&text)));
+        shell.line(odd_head("unknown").ours("the rest is not known without that: ").foreign(reason));
     }
     if let Some(binary) = &explanation.binary {
         let version = binary.version.as_deref().unwrap_or("unknown version");
-        shell.line(format!("{} {} ({})", head("program"), visible(&binary.program), visible(version)));
+        shell.line(head("program").foreign(&binary.program).ours(" (").foreign(version).ours(")"));
     }
-    shell.line(format!("{} {}", head("workspace"), visible(&explanation.turn.workspace.display().to_string())));
+    shell.line(head("workspace").foreign(explanation.turn.workspace.display()));
+    let environment = head("environment").foreign(explanation.environment.join(" "));
     let Some(plan) = &explanation.plan else {
-        shell.line(format!("{} {}", head("environment"), explanation.environment.join(" ")));
+        shell.line(environment);
         return;
     };
-    let arguments: Vec<String> = plan.args.iter().map(shown).collect();
-    shell.line(format!("{} {}", head("arguments"), visible(&arguments.join("\n             "))));
+    if plan.args.is_empty() {
+        shell.line(head("arguments"));
+    }
+    for (at, arg) in plan.args.iter().enumerate() {
+        let start = if at == 0 { head("arguments") } else { ours(INDENT) };
+        shell.line(start.foreign(shown(arg)));
+    }
     for (name, value) in &plan.variables {
-        shell.line(format!("{} {}", head("sets"), visible(&format!("{name}={}", shown(value)))));
+        shell.line(head("sets").foreign(name).ours("=").foreign(shown(value)));
     }
     // What they say counts: which files of the workspace are read, for example.
     for option in &info.options {
         if let Some(value) = explanation.turn.options.get(&option.name) {
-            let text = format!("{} = {value}: {}", option.name, option.help);
-            shell.line(format!("{} {}", head("option"), visible(&text)));
+            let text = head("option").foreign(&option.name).ours(" = ").foreign(value);
+            shell.line(text.ours(": ").foreign(&option.help));
         }
     }
-    shell.line(format!("{} {}", head("environment"), explanation.environment.join(" ")));
+    shell.line(environment);
     for (name, content) in &plan.files {
-        shell.line(format!("{} {}, {} bytes", head("file"), visible(name), content.len()));
+        shell.line(head("file").foreign(name).ours(", ").foreign(content.len()).ours(" bytes"));
     }
-    let then = if plan.stdin_open { "stays open" } else { "then closed" };
-    shell.line(format!("{} {} bytes, {then}", head("stdin"), plan.stdin.len()));
+    let then = if plan.stdin_open { " bytes, stays open" } else { " bytes, then closed" };
+    shell.line(head("stdin").foreign(plan.stdin.len()).ours(then));
     for line in String::from_utf8_lossy(&plan.stdin).lines().take(20) {
-        shell.line(styled(DIM, format!("             {}", visible(line))));
+        shell.line(ours(INDENT).foreign(line).in_style(DIM));
     }
     for setting in &plan.unsupported {
-        let text = format!("{}: {}", setting.name, setting.reason);
-        shell.line(format!("{} {}", styled(ODD, format!("{:<12}", "unsupported")), visible(&text)));
+        shell.line(odd_head("unsupported").foreign(&setting.name).ours(": ").foreign(&setting.reason));
     }
+}
+
+/// What a line without a head starts with.
+const INDENT: &str = "             ";
+
+/// The start of a line: what it is about.
+fn head(name: &'static str) -> Text {
+    ours(name).padded(12).in_style(BOLD).ours(" ")
+}
+
+/// The same for what a person should notice.
+fn odd_head(name: &'static str) -> Text {
+    ours(name).padded(12).in_style(ODD).ours(" ")
 }
 
 /// An argument for people: the path of a launch file is known only when the agent is started.

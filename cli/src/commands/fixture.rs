@@ -1,7 +1,7 @@
 //! `wharf fixture`: a recording as a test fixture.
 
 use crate::host::host_without_project;
-use crate::ui::Shell;
+use crate::ui::{Shell, ours};
 use clap::Args;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -44,9 +44,7 @@ pub(crate) async fn fixture(args: &FixtureArgs, shell: &Shell) -> Result<ExitCod
     ] {
         std::fs::write(args.into.join(name), content).map_err(failed)?;
     }
-    shell.say(format!(
-        "wrote {}; read expected.json before you commit it: it is what came out, not what is right",
-        args.into.display()
-    ));
+    let advice = "; read expected.json before you commit it: it is what came out, not what is right";
+    shell.say(ours("wrote ").foreign(args.into.display()).ours(advice));
     Ok(ExitCode::SUCCESS)
 }

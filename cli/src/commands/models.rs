@@ -1,7 +1,7 @@
 //! `wharf models`: the models that an agent offers.
 
 use crate::host::host;
-use crate::ui::{BOLD, DIM, GOOD, Shell, styled, visible};
+use crate::ui::{BOLD, DIM, GOOD, Shell, foreign, ours};
 use clap::Args;
 use std::path::Path;
 use std::process::ExitCode;
@@ -31,16 +31,13 @@ pub(crate) async fn models(args: ModelsArgs, shell: &Shell) -> Result<ExitCode> 
         shell.json(&list)?;
     } else if let ModelList::Models(models) = &list {
         for model in models {
-            let mark = if model.is_default { styled(GOOD, "*") } else { " ".to_owned() };
+            let mark = ours(if model.is_default { "*" } else { " " }).in_style(GOOD);
             let context = model.context.map(|tokens| format!(" {}k", tokens / 1000)).unwrap_or_default();
             let efforts =
                 if model.efforts.is_empty() { String::new() } else { format!(" [{}]", model.efforts.join(" ")) };
-            shell.line(format!(
-                "{mark} {} {}{}",
-                styled(BOLD, format!("{:<28}", visible(&model.id))),
-                visible(&model.name),
-                styled(DIM, visible(&format!("{context}{efforts}")))
-            ));
+            let id = foreign(&model.id).padded(28).in_style(BOLD);
+            let details = foreign(context).foreign(efforts).in_style(DIM);
+            shell.line(mark.ours(" ").then(id).ours(" ").foreign(&model.name).then(details));
         }
     }
     match list {

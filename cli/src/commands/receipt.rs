@@ -1,7 +1,7 @@
 //! `wharf receipt`: the receipt of a run, or whether it holds.
 
 use crate::host::host_without_project;
-use crate::ui::{BAD, GOOD, Shell, styled};
+use crate::ui::{BAD, GOOD, Shell, ours};
 use clap::Args;
 use std::process::ExitCode;
 use wharf::Result;
@@ -18,12 +18,13 @@ pub(crate) struct ReceiptArgs {
 pub(crate) fn receipt(args: &ReceiptArgs, shell: &Shell) -> Result<ExitCode> {
     let receipt = host_without_project()?.runs().find(&args.run)?.receipt()?;
     if !args.verify {
-        return shell.bytes(receipt.text());
+        shell.json_lines(receipt.text());
+        return Ok(ExitCode::SUCCESS);
     }
     let verified = receipt.verify()?;
     for check in &verified.checks {
-        let mark = if check.holds() { styled(GOOD, "✓") } else { styled(BAD, "✗") };
-        shell.line(format!("{mark} {check}"));
+        let mark = if check.holds() { ours("✓").in_style(GOOD) } else { ours("✗").in_style(BAD) };
+        shell.line(mark.ours(" ").foreign(check));
     }
     Ok(if verified.holds() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }

@@ -1,7 +1,7 @@
 //! `wharf replay`: a recording or a bare capture, played to an adapter.
 
 use crate::host::host_without_project;
-use crate::ui::{BAD, GOOD, Shell, View, styled, visible};
+use crate::ui::{BAD, GOOD, Shell, View, ours};
 use crate::{exit, turn};
 use clap::Args;
 use similar::{ChangeTag, TextDiff};
@@ -64,15 +64,15 @@ pub(crate) async fn replay(args: ReplayArgs, shell: &Shell) -> Result<ExitCode> 
             let used = run.launch()?.started.adapter;
             let adapter = host.adapter(args.adapter.as_deref().unwrap_or(&used.id)).await?;
             if args.adapter.is_none() && adapter.digest() != used.sha256 {
-                let version = &adapter.info().version;
-                shell.warn(format!("the run used {} {}, this is {version}", used.id, visible(&used.version)));
+                let then = ours("the run used ").foreign(&used.id).ours(" ").foreign(&used.version);
+                shell.warn(then.ours(", this is ").foreign(&adapter.info().version));
             }
             (host.replay(&adapter, &run, args.chunk).await?, Some(run.events()?))
         }
         (None, None) => return Err(Error::invalid("neither a run nor a capture is named")),
     };
     if replayed.torn {
-        shell.warn("the recording is incomplete: wharf was killed, the run goes on, or it was too large");
+        shell.warn(ours("the recording is incomplete: wharf was killed, the run goes on, or it was too large"));
     }
     if args.diff {
         return Ok(diff(recorded.unwrap_or_default(), replayed.events, shell));
@@ -83,7 +83,7 @@ pub(crate) async fn replay(args: ReplayArgs, shell: &Shell) -> Result<ExitCode> 
             _ if args.json => {
                 let mut line = serde_json::to_vec(event).unwrap_or_default();
                 line.push(b'\n');
-                if !shell.raw(&line) {
+                if !shell.json_lines(&line) {
                     break;
                 }
             }
@@ -138,16 +138,16 @@ fn diff(recorded: Vec<Event>, replayed: Vec<Event>, shell: &Shell) -> ExitCode {
     let count = replayed.len();
     let (before, after) = (lines(recorded), lines(replayed));
     if before == after {
-        shell.say(styled(GOOD, format!("the same {count} events")));
+        shell.say(ours("the same ").foreign(count).ours(" events").in_style(GOOD));
         return ExitCode::SUCCESS;
     }
     for change in TextDiff::from_lines(&before, &after).iter_all_changes() {
         let (style, mark) = match change.tag() {
-            ChangeTag::Delete => (BAD, '-'),
-            ChangeTag::Insert => (GOOD, '+'),
+            ChangeTag::Delete => (BAD, "- "),
+            ChangeTag::Insert => (GOOD, "+ "),
             ChangeTag::Equal => continue,
         };
-        shell.line(styled(style, format!("{mark} {}", visible(change.value().trim_end()))));
+        shell.line(ours(mark).foreign(change.value().trim_end()).in_style(style));
     }
     ExitCode::FAILURE
 }

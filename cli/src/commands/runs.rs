@@ -2,7 +2,7 @@
 
 use super::filter::FilterArgs;
 use crate::host::host_without_project;
-use crate::ui::{BAD, BOLD, DIM, Shell, outcome_text, styled, visible};
+use crate::ui::{BAD, BOLD, DIM, Shell, Text, foreign, ours, outcome_text};
 use clap::{Args, Subcommand};
 use std::process::ExitCode;
 use wharf::recording::{RunEntry, RunFilter, RunState};
@@ -47,7 +47,7 @@ fn remove(host: &Host, names: &[String], shell: &Shell) -> Result<ExitCode> {
     found.dedup_by(|a, b| a.id() == b.id());
     for run in found {
         runs.delete(&run)?;
-        shell.say(format!("deleted run {}", run.id()));
+        shell.say(ours("deleted run ").foreign(run.id()));
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -55,7 +55,8 @@ fn remove(host: &Host, names: &[String], shell: &Shell) -> Result<ExitCode> {
 fn prune(host: &Host, shell: &Shell) -> Result<ExitCode> {
     let keep = &host.config().recording;
     let pruned = host.runs().prune(keep.keep_runs, keep.keep_bytes)?;
-    shell.say(format!("deleted {} runs, {} bytes; {} are left", pruned.removed.len(), pruned.freed, pruned.runs));
+    let deleted = ours("deleted ").foreign(pruned.removed.len()).ours(" runs, ").foreign(pruned.freed).ours(" bytes; ");
+    shell.say(deleted.foreign(pruned.runs).ours(" are left"));
     Ok(ExitCode::SUCCESS)
 }
 
@@ -74,20 +75,17 @@ fn list(host: &Host, args: &FilterArgs, shell: &Shell) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn line(entry: &RunEntry) -> String {
+fn line(entry: &RunEntry) -> Text {
     let state = match &entry.state {
         RunState::Ended { outcome, .. } => outcome_text(*outcome),
-        RunState::Running => styled(DIM, "running"),
-        RunState::Torn => styled(DIM, "torn: its wharf was killed"),
-        RunState::Unreadable { reason } => styled(BAD, visible(reason)),
-        _ => String::new(),
+        RunState::Running => ours("running").in_style(DIM),
+        RunState::Torn => ours("torn: its wharf was killed").in_style(DIM),
+        RunState::Unreadable { reason } => foreign(reason).in_style(BAD),
+        _ => Text::default(),
     };
-    let labels: Vec<String> = entry.labels.iter().map(|(name, value)| format!("{name}={value}")).collect();
-    format!(
-        "{} {} {:<10} {state} {}",
-        styled(BOLD, &entry.id),
-        styled(DIM, format!("{:>10} bytes", entry.bytes)),
-        visible(entry.adapter.as_deref().unwrap_or("?")),
-        styled(DIM, visible(&labels.join(" "))),
-    )
+    let bytes = foreign(format!("{:>10}", entry.bytes)).ours(" bytes").in_style(DIM);
+    let adapter = foreign(entry.adapter.as_deref().unwrap_or("?")).padded(10);
+    let labels = entry.labels.iter().map(|(name, value)| foreign(name).ours("=").foreign(value));
+    let labels = Text::joined(labels, " ").in_style(DIM);
+    Text::joined([foreign(&entry.id).in_style(BOLD), bytes, adapter, state, labels], " ")
 }

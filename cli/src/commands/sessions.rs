@@ -2,7 +2,7 @@
 
 use super::filter::FilterArgs;
 use crate::host::host_without_project;
-use crate::ui::{BOLD, DIM, Shell, outcome_text, styled, usage_text, visible};
+use crate::ui::{BOLD, DIM, Shell, Text, foreign, ours, outcome_text, usage_text};
 use clap::{Args, Subcommand};
 use std::process::ExitCode;
 use wharf::session::{SessionEntry, SessionFilter, Sessions};
@@ -42,7 +42,7 @@ pub(crate) fn sessions(args: SessionsArgs, shell: &Shell) -> Result<ExitCode> {
         found.dedup();
         for entry in found {
             sessions.delete(&entry)?;
-            shell.say(format!("forgot session {}", visible(&entry.id)));
+            shell.say(ours("forgot session ").foreign(&entry.id));
         }
         return Ok(ExitCode::SUCCESS);
     }
@@ -64,15 +64,11 @@ pub(crate) fn sessions(args: SessionsArgs, shell: &Shell) -> Result<ExitCode> {
         return shell.json(&entries);
     }
     for entry in entries {
-        let turns = if entry.turns == 1 { "1 turn".to_owned() } else { format!("{} turns", entry.turns) };
-        let workspace = entry.workspace.display().to_string();
-        shell.line(format!(
-            "{} {:<10} {turns} {} {}",
-            styled(BOLD, visible(&entry.id)),
-            visible(&entry.adapter),
-            outcome_text(entry.outcome),
-            styled(DIM, visible(&workspace)),
-        ));
+        let id = foreign(&entry.id).in_style(BOLD);
+        let adapter = foreign(&entry.adapter).padded(10);
+        let turns = foreign(entry.turns).ours(if entry.turns == 1 { " turn" } else { " turns" });
+        let workspace = foreign(entry.workspace.display()).in_style(DIM);
+        shell.line(Text::joined([id, adapter, turns, outcome_text(entry.outcome), workspace], " "));
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -85,8 +81,10 @@ fn find(sessions: &Sessions, name: &str) -> Result<SessionEntry> {
 }
 
 fn show(entry: &SessionEntry, shell: &Shell) {
-    let line = |name: &str, value: &str| shell.line(format!("  {name:<10} {}", visible(value)));
-    shell.line(styled(BOLD, visible(&entry.id)));
+    let line = |name: &'static str, value: &str| {
+        shell.line(ours("  ").then(ours(name).padded(10)).ours(" ").foreign(value));
+    };
+    shell.line(foreign(&entry.id).in_style(BOLD));
     line("adapter", &format!("{} {}", entry.adapter, entry.adapter_version));
     line("agent", entry.agent_version.as_deref().unwrap_or("unknown"));
     line("model", entry.model.as_deref().unwrap_or("unknown"));

@@ -1,7 +1,7 @@
 //! `wharf show`: what happened in a run.
 
 use crate::host::host_without_project;
-use crate::ui::{BOLD, Shell, View, styled, visible};
+use crate::ui::{BOLD, Shell, View, foreign, ours};
 use clap::Args;
 use std::process::ExitCode;
 use wharf::Result;
@@ -33,17 +33,13 @@ pub(crate) fn show(args: &ShowArgs, shell: &Shell) -> Result<ExitCode> {
     }
     let launch = run.launch()?;
     let started = &launch.started;
-    shell.line(format!(
-        "{} {} {}",
-        styled(BOLD, run.id()),
-        visible(&started.adapter.id),
-        visible(&started.adapter.version)
-    ));
-    shell.line(format!("  program   {} {}", visible(&launch.binary.program), visible(&launch.args.join(" "))));
-    shell.line(format!("  workspace {}", visible(&started.workspace)));
-    shell.line(format!("  prompt    {}", visible(started.prompt.lines().next().unwrap_or_default())));
+    let id = foreign(run.id()).in_style(BOLD);
+    shell.line(id.ours(" ").foreign(&started.adapter.id).ours(" ").foreign(&started.adapter.version));
+    shell.line(ours("  program   ").foreign(&launch.binary.program).ours(" ").foreign(launch.args.join(" ")));
+    shell.line(ours("  workspace ").foreign(&started.workspace));
+    shell.line(ours("  prompt    ").foreign(started.prompt.lines().next().unwrap_or_default()));
     for (name, value) in &started.labels {
-        shell.line(format!("  label     {}", visible(&format!("{name}={value}"))));
+        shell.line(ours("  label     ").foreign(name).ours("=").foreign(value));
     }
     let mut view = View::new(shell);
     for event in run.events()? {

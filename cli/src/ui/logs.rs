@@ -1,7 +1,7 @@
 //! Log lines of the library and of adapters, printed to stderr.
 
-use super::shell::{ODD, print_stderr, styled};
-use super::visible::visible;
+use super::shell::{print_stderr, print_warning};
+use super::text::ours;
 use std::fmt::Write as _;
 use tracing::field::{Field, Visit};
 use tracing::{Event, Level, Subscriber};
@@ -29,8 +29,8 @@ impl<S: Subscriber> Layer<S> for Printer {
         let mut message = Message(String::new());
         event.record(&mut message);
         let source = if metadata.target() == "wharf::adapter" { "adapter: " } else { "" };
-        let mark = if important { format!("{} ", styled(ODD, "warning:")) } else { String::new() };
-        print_stderr(&format!("{mark}{source}{}", visible(&message.0)));
+        let text = ours(source).block(message.0);
+        if important { print_warning(text) } else { print_stderr(text) }
     }
 }
 

@@ -3,10 +3,19 @@
 //! With `--json` one thread does everything, so that a line costs no switch of threads. It must not block on the reader
 //! of the lines or of stderr: timeouts and signals would be blocked too.
 
-use std::io;
+use super::visible;
+use std::io::{self, IsTerminal as _};
+use std::sync::LazyLock;
 
-/// Writes everything, on another thread if it would block. A reader that closed its end is an error.
-pub(crate) async fn write(mut bytes: Vec<u8>) -> io::Result<()> {
+/// Whether stdout is a terminal.
+static TERMINAL: LazyLock<bool> = LazyLock::new(|| io::stdout().is_terminal());
+
+/// Writes whole lines of JSON, on another thread if it would block. A reader that closed its end is an error. On a
+/// terminal nothing in them is hidden or controls it.
+pub(crate) async fn write_json_lines(mut bytes: Vec<u8>) -> io::Result<()> {
+    if *TERMINAL {
+        bytes = visible::json(&String::from_utf8_lossy(&bytes)).into_bytes();
+    }
     match write_now(io::stdout(), &bytes) {
         Ok(written) if written == bytes.len() => return Ok(()),
         Ok(written) => drop(bytes.drain(..written)),
@@ -24,7 +33,7 @@ pub(crate) async fn write(mut bytes: Vec<u8>) -> io::Result<()> {
 }
 
 /// Writes to stderr as much as it takes without blocking, and drops the rest. Returns whether this system can do that.
-pub(crate) fn print_stderr_now(text: &str) -> bool {
+pub(super) fn print_stderr_now(text: &str) -> bool {
     match write_now(io::stderr(), text.as_bytes()) {
         Err(error) if error.kind() == io::ErrorKind::Unsupported => false,
         // Nobody reads it, or not fast enough: it is not worth blocking for.

@@ -1,38 +1,29 @@
 //! The one place that prints. Stdout is data, stderr is for people; a reader that closed its end is not an error.
+//!
+//! Everything for people is a `Text`, in which foreign text was made visible. JSON and bytes are for programs, and reach
+//! them unchanged; on a terminal they are made visible too.
 
 use super::common::{Color, Common};
-use super::visible::visible;
+use super::text::{BAD, BOLD, ODD, Text, ours};
+use super::visible;
 use crate::exit;
-use anstyle::{AnsiColor, Style};
-use std::fmt::Display;
 use std::io::{IsTerminal as _, Write as _};
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
 use wharf::{Error, Result};
 
-pub(crate) const BOLD: Style = Style::new().bold();
-pub(crate) const DIM: Style = Style::new().dimmed();
-pub(crate) const GOOD: Style = Style::new().fg_color(Some(anstyle::Color::Ansi(AnsiColor::Green)));
-pub(crate) const BAD: Style = Style::new().fg_color(Some(anstyle::Color::Ansi(AnsiColor::Red))).bold();
-pub(crate) const ODD: Style = Style::new().fg_color(Some(anstyle::Color::Ansi(AnsiColor::Yellow)));
-pub(crate) const TOOL: Style = Style::new().fg_color(Some(anstyle::Color::Ansi(AnsiColor::Cyan)));
-
-/// Text in a style.
-pub(crate) fn styled(style: Style, text: impl Display) -> String {
-    format!("{style}{text}{style:#}")
-}
-
 /// Prints.
 pub(crate) struct Shell {
     pub(crate) quiet: bool,
     pub(crate) verbose: bool,
+    /// Whether stdout is a terminal.
+    terminal: bool,
+    /// What a test has printed, instead of stdout and stderr.
+    #[cfg(test)]
+    captured: Option<std::sync::Mutex<String>>,
 }
 
-#[expect(
-    clippy::unused_self,
-    clippy::unnecessary_wraps,
-    reason = "only code that has a shell may print; commands end with its result"
-)]
+#[expect(clippy::unnecessary_wraps, reason = "commands end with the shell's result")]
 impl Shell {
     pub(crate) fn new(common: &Common) -> Shell {
         match common.color {
@@ -40,82 +31,158 @@ impl Shell {
             Color::Always => anstream::ColorChoice::Always.write_global(),
             Color::Never => anstream::ColorChoice::Never.write_global(),
         }
-        Shell { quiet: common.quiet, verbose: common.verbose }
+        Shell {
+            quiet: common.quiet,
+            verbose: common.verbose,
+            terminal: std::io::stdout().is_terminal(),
+            #[cfg(test)]
+            captured: None,
+        }
     }
 
     /// Whether stdout is a terminal.
     pub(crate) fn is_terminal(&self) -> bool {
-        std::io::stdout().is_terminal()
+        self.terminal
+    }
+
+    /// Whether a person can be asked: stdin and stderr are terminals.
+    #[expect(clippy::unused_self, reason = "only code that has a shell may ask")]
+    pub(crate) fn has_person(&self) -> bool {
+        std::io::stdin().is_terminal() && std::io::stderr().is_terminal()
     }
 
     /// A piece of data, without a newline.
-    pub(crate) fn piece(&self, text: &str) {
-        let mut out = anstream::stdout().lock();
-        let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+    pub(super) fn piece(&self, text: &Text) {
+        self.print(&text.render());
     }
 
     /// A line of data.
-    pub(crate) fn line(&self, text: impl Display) {
-        let _ = writeln!(anstream::stdout().lock(), "{text}");
+    pub(crate) fn line(&self, text: Text) {
+        self.print(&text.ours("\n").render());
     }
 
-    /// Bytes, unchanged. Returns whether anybody still reads.
-    pub(crate) fn raw(&self, bytes: &[u8]) -> bool {
-        let mut out = std::io::stdout().lock();
-        out.write_all(bytes).and_then(|()| out.flush()).is_ok()
-    }
-
-    /// Bytes, unchanged, as the result of a command.
+    /// Bytes, as the result of a command: unchanged, unless a person reads them.
     pub(crate) fn bytes(&self, bytes: &[u8]) -> Result<ExitCode> {
-        self.raw(bytes);
+        if self.terminal {
+            self.print(&visible::lines(&String::from_utf8_lossy(bytes)));
+        } else {
+            self.print_raw(bytes);
+        }
         Ok(ExitCode::SUCCESS)
     }
 
     /// JSON for people and programs, as the result of a command.
     pub(crate) fn json(&self, value: &impl serde::Serialize) -> Result<ExitCode> {
         let text = serde_json::to_string_pretty(value).map_err(|error| Error::system("writing JSON", error))?;
-        self.raw(format!("{text}\n").as_bytes());
+        self.json_lines(format!("{text}\n").as_bytes());
         Ok(ExitCode::SUCCESS)
+    }
+
+    /// Lines of JSON. Returns whether anybody still reads.
+    pub(crate) fn json_lines(&self, lines: &[u8]) -> bool {
+        if self.terminal {
+            self.print_raw(visible::json(&String::from_utf8_lossy(lines)).as_bytes())
+        } else {
+            self.print_raw(lines)
+        }
     }
 
     /// From here on, text for stderr is dropped if writing it would block. One thread does everything then: see
     /// `output`.
+    #[expect(clippy::unused_self, reason = "as for the rest")]
     pub(crate) fn never_wait(&self) {
         NEVER_WAIT.store(true, Ordering::Relaxed);
     }
 
     /// A line for people, unless they want quiet.
-    pub(crate) fn say(&self, text: impl Display) {
+    pub(crate) fn say(&self, text: Text) {
         if !self.quiet {
-            print_stderr(&text.to_string());
+            self.tell(text);
         }
     }
 
     /// A warning.
-    pub(crate) fn warn(&self, text: impl Display) {
-        print_stderr(&format!("{} {}", styled(ODD, "warning:"), visible(&text.to_string())));
+    pub(crate) fn warn(&self, text: Text) {
+        self.tell(warning(text));
     }
 
     /// An error, with what to do about it.
     pub(crate) fn failed(&self, error: &Error) -> ExitCode {
-        print_stderr(&format!("{} {}", styled(BAD, "error:"), visible(&error.to_string())));
+        self.tell(ours("error:").in_style(BAD).ours(" ").block(error));
         if let Some(hint) = error.hint() {
-            print_stderr(&format!("{} {}", styled(BOLD, "hint:"), visible(hint)));
+            self.tell(ours("hint:").in_style(BOLD).ours(" ").block(hint));
         }
         exit::of_error(error)
+    }
+
+    fn print(&self, rendered: &str) {
+        #[cfg(test)]
+        if self.capture(rendered) {
+            return;
+        }
+        let mut out = anstream::stdout().lock();
+        let _ = out.write_all(rendered.as_bytes()).and_then(|()| out.flush());
+    }
+
+    fn print_raw(&self, bytes: &[u8]) -> bool {
+        #[cfg(test)]
+        if self.capture(&String::from_utf8_lossy(bytes)) {
+            return true;
+        }
+        let mut out = std::io::stdout().lock();
+        out.write_all(bytes).and_then(|()| out.flush()).is_ok()
+    }
+
+    fn tell(&self, text: Text) {
+        #[cfg(test)]
+        if self.capture(&text.clone().ours("\n").render()) {
+            return;
+        }
+        print_stderr(text);
     }
 }
 
 /// Whether stderr must not block.
 static NEVER_WAIT: AtomicBool = AtomicBool::new(false);
 
-pub(super) fn print_stderr(text: &str) {
+/// A line on stderr.
+pub(super) fn print_stderr(text: Text) {
+    let line = text.ours("\n").render();
     if NEVER_WAIT.load(Ordering::Relaxed) && !std::io::stderr().is_terminal() {
         let coloured = anstream::ColorChoice::global() == anstream::ColorChoice::Always;
-        let line = if coloured { text.to_owned() } else { anstream::adapter::strip_str(text).to_string() };
-        if super::output::print_stderr_now(&format!("{line}\n")) {
+        let line = if coloured { line.clone() } else { anstream::adapter::strip_str(&line).to_string() };
+        if super::output::print_stderr_now(&line) {
             return;
         }
     }
-    let _ = writeln!(anstream::stderr().lock(), "{text}");
+    let _ = anstream::stderr().lock().write_all(line.as_bytes());
+}
+
+/// A line on stderr that starts with the word for warnings.
+pub(super) fn print_warning(text: Text) {
+    print_stderr(warning(text));
+}
+
+fn warning(text: Text) -> Text {
+    ours("warning:").in_style(ODD).ours(" ").then(text)
+}
+
+#[cfg(test)]
+impl Shell {
+    /// A shell that keeps what it prints.
+    pub(crate) fn capturing(verbose: bool, terminal: bool) -> Shell {
+        Shell { quiet: false, verbose, terminal, captured: Some(std::sync::Mutex::default()) }
+    }
+
+    /// What was printed since the last call.
+    pub(crate) fn take(&self) -> String {
+        let captured = self.captured.as_ref().expect("a capturing shell");
+        std::mem::take(&mut *captured.lock().expect("no test panicked with it"))
+    }
+
+    fn capture(&self, text: &str) -> bool {
+        let Some(captured) = &self.captured else { return false };
+        captured.lock().expect("no test panicked with it").push_str(text);
+        true
+    }
 }

@@ -1,7 +1,7 @@
 //! How events look to a person: the agent's text on stdout, what it does on stderr.
 
-use super::shell::{BAD, BOLD, DIM, GOOD, ODD, Shell, TOOL, styled};
-use super::visible::visible;
+use super::shell::Shell;
+use super::text::{self, BAD, BOLD, DIM, GOOD, ODD, TOOL, Text, foreign, ours};
 use std::collections::BTreeMap;
 use wharf::adapter::LogLevel;
 use wharf::ask::{AnsweredBy, AskAnswered};
@@ -33,39 +33,41 @@ impl<'a> View<'a> {
             }
             EventKind::Discard { .. } => {
                 self.end_line();
-                self.shell.say(styled(DIM, "  (that attempt was discarded; the agent retries)"));
+                self.shell.say(ours("  (that attempt was discarded; the agent retries)").in_style(DIM));
             }
             EventKind::Thinking(part) if self.shell.verbose => {
-                self.say(styled(DIM, format!("  thinks: {}", visible(&part.text))));
+                self.say(ours("  thinks: ").block(&part.text).in_style(DIM));
             }
             EventKind::Tool(call) => self.tool(call),
-            EventKind::ToolOutput(part) if self.shell.verbose => self.say(styled(DIM, visible(part.text.trim_end()))),
+            EventKind::ToolOutput(part) if self.shell.verbose => {
+                self.say(ours("  │ ").block(part.text.trim_end()).in_style(DIM));
+            }
             EventKind::Session(session) if self.shell.verbose => {
                 let id = session.id.as_deref().unwrap_or("unknown");
-                self.say(styled(DIM, format!("  session {}", visible(id))));
+                self.say(ours("  session ").foreign(id).in_style(DIM));
             }
             EventKind::Notice { level, text } if *level >= LogLevel::Warn || self.shell.verbose => {
-                self.say(styled(ODD, format!("  {}", visible(text))));
+                self.say(ours("  ").block(text).in_style(ODD));
             }
             EventKind::MessageSent { text } | EventKind::TurnStarted { prompt: text } => {
-                self.say(styled(DIM, format!("  » {}", visible(text))));
+                self.say(ours("  » ").block(text).in_style(DIM));
             }
             EventKind::Retrying(failure) => {
-                self.say(styled(ODD, format!("  the agent retries: {}", visible(&failure.message))));
+                self.say(ours("  the agent retries: ").block(&failure.message).in_style(ODD));
             }
             EventKind::RateLimit { scope, blocked: true, .. } => {
-                self.say(styled(ODD, format!("  rate limit: {}", visible(scope))));
+                self.say(ours("  rate limit: ").foreign(scope).in_style(ODD));
             }
             EventKind::FileChange(change) => {
-                self.say(styled(DIM, format!("  {} {}", change.kind, visible(&change.path))));
+                self.say(ours("  ").foreign(change.kind).ours(" ").foreign(&change.path).in_style(DIM));
             }
             EventKind::Oversized { length, .. } => {
-                self.say(styled(ODD, format!("  a line of {length} bytes was skipped")));
+                self.say(ours("  a line of ").foreign(length).ours(" bytes was skipped").in_style(ODD));
             }
             EventKind::AskAnswered(AskAnswered { by, name, choice, .. }) if *by != AnsweredBy::Caller => {
-                let name = name.as_deref().map(|name| format!(" {name}")).unwrap_or_default();
-                let text = format!("  answered by {by}{name}: {}", choice.as_deref().unwrap_or("no"));
-                self.say(styled(DIM, visible(&text)));
+                let name = name.as_deref().map(|name| ours(" ").foreign(name)).unwrap_or_default();
+                let text = ours("  answered by ").foreign(by).then(name).ours(": ");
+                self.say(text.foreign(choice.as_deref().unwrap_or("no")).in_style(DIM));
             }
             _ => {}
         }
@@ -79,33 +81,30 @@ impl<'a> View<'a> {
             self.end_line();
         }
         self.writing = Some(id.to_owned());
-        self.shell.piece(&visible(text));
+        self.shell.piece(&text::written(text));
     }
 
     pub(crate) fn end_line(&mut self) {
         if self.writing.take().is_some() {
-            self.shell.piece("\n");
+            self.shell.piece(&ours("\n"));
         }
     }
 
-    /// A line for people. What an agent wrote was made visible before: it must not control the terminal.
-    fn say(&mut self, text: impl std::fmt::Display) {
+    /// A line for people.
+    fn say(&mut self, text: Text) {
         self.end_line();
         self.shell.say(text);
     }
 
     fn tool(&mut self, call: &ToolCall) {
         let name = call.name.clone().or_else(|| self.tools.get(&call.id).cloned()).unwrap_or_else(|| "tool".to_owned());
-        let inside = if call.parent.is_some() { "  " } else { "" };
+        let inside = ours(if call.parent.is_some() { "  " } else { "" });
         if !call.status.is_final() {
             if self.tools.insert(call.id.clone(), name.clone()).is_none() {
                 let what =
                     call.title.clone().or_else(|| call.input.as_ref().map(ToString::to_string)).unwrap_or_default();
-                self.say(format!(
-                    "{inside}{} {}",
-                    styled(TOOL, format!("● {}", visible(&name))),
-                    styled(DIM, shorten(&what))
-                ));
+                let name = ours("● ").foreign(&name).in_style(TOOL);
+                self.say(inside.then(name).ours(" ").then(shorten(&what).in_style(DIM)));
             }
             return;
         }
@@ -115,14 +114,11 @@ impl<'a> View<'a> {
             ToolStatus::Cancelled => (ODD, "✗ cancelled"),
             _ => (BAD, "✗ failed"),
         };
-        let code = call.exit_code.map(|code| format!(" exit {code}")).unwrap_or_default();
-        let took = call.duration_ms.map(|millis| format!(" ({})", duration_text(millis))).unwrap_or_default();
+        let code = call.exit_code.map(|code| ours(" exit ").foreign(code)).unwrap_or_default();
+        let took = call.duration_ms.map(|millis| ours(" (").foreign(duration_text(millis)).ours(")"));
         let output = call.output.as_deref().map(|text| shorten(text.trim())).unwrap_or_default();
-        self.say(format!(
-            "{inside}{} {}",
-            styled(style, format!("{mark} {}{code}{took}", visible(&name))),
-            styled(DIM, output)
-        ));
+        let done = ours(mark).ours(" ").foreign(&name).then(code).then(took.unwrap_or_default()).in_style(style);
+        self.say(inside.then(done).ours(" ").then(output.in_style(DIM)));
     }
 
     pub(crate) fn report(&mut self, report: &Report) {
@@ -130,48 +126,51 @@ impl<'a> View<'a> {
         if !self.live
             && let Some(answer) = &report.answer
         {
-            // On a terminal it was made visible while it was written; elsewhere it is data.
-            self.shell.line(answer.trim_end_matches('\n'));
+            // Data, so that it is whole; but what would control a terminal is made visible, because many a pipe ends at
+            // one. `--json` has the exact text.
+            self.shell.line(text::data(answer.trim_end_matches('\n')));
         }
         let mut parts = vec![outcome_text(report.outcome)];
-        parts.extend(report.model.as_deref().map(|model| visible(model).into_owned()));
-        parts.extend(report.usage.as_ref().map(usage_text));
-        parts.extend(report.session.as_ref().map(|session| format!("session {}", visible(&session.id))));
-        self.shell.say(format!("{} {}", styled(BOLD, "●"), parts.join(" · ")));
+        parts.extend(report.model.as_deref().map(foreign));
+        parts.extend(report.usage.as_ref().map(|usage| foreign(usage_text(usage))));
+        parts.extend(report.session.as_ref().map(|session| ours("session ").foreign(&session.id)));
+        self.shell.say(ours("●").in_style(BOLD).ours(" ").then(Text::joined(parts, " · ")));
         if let Some(detail) = &report.detail {
-            self.shell.say(format!("  {}", visible(detail)));
+            self.shell.say(ours("  ").block(detail));
         }
         if let Some(error) = &report.error {
-            self.shell.say(format!("  {}: {}", styled(BAD, error.class), visible(&error.message)));
+            let class = foreign(error.class).in_style(BAD);
+            self.shell.say(ours("  ").then(class).ours(": ").block(&error.message));
             if let Retry::AfterUserAction { action } = &error.retry {
-                self.shell.say(format!("  {} {}", styled(BOLD, "hint:"), visible(action)));
+                self.shell.say(ours("  ").then(ours("hint:").in_style(BOLD)).ours(" ").block(action));
             }
         }
         for setting in &report.unsupported {
-            let text = format!("  unsupported setting {}: {}", setting.name, setting.reason);
-            self.shell.say(styled(ODD, visible(&text)));
+            let text = ours("  unsupported setting ").foreign(&setting.name).ours(": ").foreign(&setting.reason);
+            self.shell.say(text.in_style(ODD));
         }
         if !report.killed.is_empty() {
-            self.shell.say(styled(ODD, format!("  leftover processes killed: {}", visible(&report.killed.join(", ")))));
+            let killed = Text::joined(report.killed.iter().map(foreign), ", ");
+            self.shell.say(ours("  leftover processes killed: ").then(killed).in_style(ODD));
         }
         if !report.drift.is_empty() {
-            let unknown: Vec<String> =
-                report.drift.unknown.iter().map(|(name, count)| format!("{name} ×{count}")).collect();
-            let malformed = (report.drift.malformed > 0).then(|| format!("{} malformed", report.drift.malformed));
-            let all: Vec<String> = unknown.into_iter().chain(malformed).collect();
-            self.shell.say(styled(DIM, format!("  unknown to the adapter: {}", visible(&all.join(", ")))));
+            let unknown = report.drift.unknown.iter().map(|(name, count)| foreign(name).ours(" ×").foreign(count));
+            let malformed = report.drift.malformed;
+            let malformed = (malformed > 0).then(|| foreign(malformed).ours(" malformed"));
+            let all = Text::joined(unknown.chain(malformed), ", ");
+            self.shell.say(ours("  unknown to the adapter: ").then(all).in_style(DIM));
         }
     }
 }
 
 /// An outcome in its color.
-pub(crate) fn outcome_text(outcome: Outcome) -> String {
+pub(crate) fn outcome_text(outcome: Outcome) -> Text {
     let style = match outcome {
         Outcome::Completed => GOOD,
         Outcome::Failed => BAD,
         _ => ODD,
     };
-    styled(style, outcome)
+    foreign(outcome).in_style(style)
 }
 
 /// A duration for people: `340 ms`, `2.1 s`, `3 min 5 s`.
@@ -200,17 +199,17 @@ pub(crate) fn usage_text(usage: &Usage) -> String {
         text = format!("{text}{}${:.4}", if text.is_empty() { "" } else { " · " }, cost as f64 / 1e6);
     }
     for (name, figure) in &usage.units {
-        let name = visible(name);
         text = format!("{text}{}{figure} {name}", if text.is_empty() { "" } else { " · " });
     }
     text
 }
 
-fn shorten(text: &str) -> String {
+/// The first line, and no more of it than fits beside a name.
+fn shorten(text: &str) -> Text {
     let line = text.lines().next().unwrap_or_default();
     let more = line.chars().count() > 100 || text.lines().nth(1).is_some();
-    let short: String = visible(line).chars().take(100).collect();
-    if more { format!("{short}…") } else { short }
+    let short = foreign(line.chars().take(100).collect::<String>());
+    if more { short.ours("…") } else { short }
 }
 
 #[cfg(test)]

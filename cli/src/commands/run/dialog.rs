@@ -1,7 +1,7 @@
 //! A person at the terminal: asks are shown one after the other, and lines are answers or messages.
 
 use crate::ui::input::{self, Lines};
-use crate::ui::{BOLD, DIM, Shell, styled, visible_line};
+use crate::ui::{BOLD, DIM, Shell, foreign, ours};
 use std::collections::VecDeque;
 use wharf::Controller;
 use wharf::ask::Ask;
@@ -70,7 +70,7 @@ impl<'a> Dialog<'a> {
                 self.show_next();
             }
             Err(reason) => {
-                self.shell.say(reason);
+                self.shell.say(foreign(reason));
                 show_ask(&ask, self.shell);
                 self.open.push_front(ask);
             }
@@ -79,12 +79,11 @@ impl<'a> Dialog<'a> {
 }
 
 fn show_ask(ask: &Ask, shell: &Shell) {
-    // An agent's text must not change what a person sees of the question.
-    shell.say(format!("{} {}", styled(BOLD, "?"), styled(BOLD, visible_line(&ask.title))));
+    shell.say(ours("? ").foreign(&ask.title).in_style(BOLD));
     if !ask.detail.is_null() {
-        shell.say(styled(DIM, format!("  {}", visible_line(&ask.detail.to_string()))));
+        shell.say(ours("  ").foreign(&ask.detail).in_style(DIM));
     }
-    shell.say(format!("  {}", visible_line(&input::choices_text(ask))));
+    shell.say(ours("  ").foreign(input::choices_text(ask)));
 }
 
 /// A line that answers no question is a message to the agent. The events say whether it was sent.

@@ -10,9 +10,8 @@ use crate::host::host;
 use crate::signals::Signals;
 use crate::turn::{adapter_for, reads_prompt, run_options, turn};
 use crate::ui::input::{self, Control, Lines};
-use crate::ui::{BOLD, DIM, Shell, View, output, styled, visible};
+use crate::ui::{BOLD, DIM, Shell, Text, View, ours, output};
 use dialog::Dialog;
-use std::io::IsTerminal as _;
 use std::pin::Pin;
 use std::process::ExitCode;
 use std::time::Duration;
@@ -29,7 +28,7 @@ pub(crate) async fn run(args: RunArgs, shell: &Shell) -> Result<ExitCode> {
     let host = host(&args.workspace)?;
     let (adapter, host) = adapter_for(&args, host).await?;
     // On a terminal a person can be asked; elsewhere nobody can, unless rules say so.
-    let terminal = std::io::stdin().is_terminal() && std::io::stderr().is_terminal() && !args.json;
+    let terminal = shell.has_person() && !args.json;
     let turn = turn(&args, &host, &adapter, terminal)?;
     let options = run_options(&args, &host, terminal)?;
     // Until the agent has started, a signal ends everything at once, the probes too. One that comes while the agent is
@@ -45,13 +44,13 @@ pub(crate) async fn run(args: RunArgs, shell: &Shell) -> Result<ExitCode> {
             if args.json && matches!(error.kind(), ErrorKind::Agent | ErrorKind::Adapter) {
                 let mut line = serde_json::to_vec(&wharf::not_started(&error)).unwrap_or_default();
                 line.push(b'\n');
-                shell.raw(&line);
+                shell.json_lines(&line);
             }
             return Err(error);
         }
     };
     if shell.verbose {
-        shell.say(styled(DIM, format!("  run {}", run.id())));
+        shell.say(ours("  run ").foreign(run.id()).in_style(DIM));
     }
     if args.json {
         shell.never_wait();
@@ -90,7 +89,7 @@ async fn print(mut run: Run, args: &RunArgs, signals: Signals, shell: &Shell) ->
                     ended = Some(exit::of_outcome(report.outcome));
                 }
                 if !given_up {
-                    writing = Some(Box::pin(output::write(batch.into_json_lines())));
+                    writing = Some(Box::pin(output::write_json_lines(batch.into_json_lines())));
                 }
             }
             written = async { writing.as_mut().expect("there is one").await }, if writing.is_some() => {
@@ -114,7 +113,7 @@ async fn print(mut run: Run, args: &RunArgs, signals: Signals, shell: &Shell) ->
             }
             () = stops.next() => {
                 stopped += 1;
-                shell.say(styled(DIM, STOPPING));
+                shell.say(ours(STOPPING).in_style(DIM));
             }
         }
     }
@@ -128,8 +127,8 @@ pub(crate) async fn demo(shell: &Shell) -> Result<ExitCode> {
         #[command(flatten)]
         args: RunArgs,
     }
-    shell.say(styled(DIM, "a turn of the bundled example agent, through its WebAssembly adapter"));
-    shell.say(styled(BOLD, "$ wharf run --adapter echo --approve \"Hello, harbour! What do you see?\""));
+    shell.say(ours("a turn of the bundled example agent, through its WebAssembly adapter").in_style(DIM));
+    shell.say(ours("$ wharf run --adapter echo --approve \"Hello, harbour! What do you see?\"").in_style(BOLD));
     let prompt = "Hello, harbour! What do you see?";
     let words = ["wharf run", "--adapter", "echo", "--approve", "--option", "delay=40", prompt];
     let Demo { args } = <Demo as clap::Parser>::parse_from(words);
@@ -167,7 +166,7 @@ async fn watch(mut run: Run, args: &RunArgs, terminal: bool, signals: Signals, s
             line = dialog.lines.next(), if dialog.wants_line() => dialog.line(line.as_deref()),
             () = stops.next() => {
                 view.end_line();
-                shell.say(styled(DIM, STOPPING));
+                shell.say(ours(STOPPING).in_style(DIM));
             }
         }
     }
@@ -183,6 +182,6 @@ fn send_json(line: &str, controller: &Controller, shell: &Shell) {
         Ok(Control::Answer(answer)) => drop(controller.answer(answer)),
         Ok(Control::NextTurn(turn)) => drop(controller.next_turn(turn)),
         Ok(Control::Cancel) => drop(controller.cancel()),
-        Err(reason) => shell.warn(visible(&reason)),
+        Err(reason) => shell.warn(Text::default().block(reason)),
     }
 }
