@@ -6,21 +6,42 @@ use crate::ui::Common;
 use clap::{Parser, Subcommand};
 use std::path::PathBuf;
 
-const EXIT_CODES: &str = "\
-Exit codes:
-  0    the turn completed, or the command succeeded
-  1    the turn failed
-  2    invalid input: arguments, configuration, prompt, workspace, unknown adapter
-  3    the agent's program is missing or cannot be used
-  4    the adapter was refused, or failed before the agent started
-  5    the turn was refused, or blocked because it needs something from a person
-  6    a limit was reached: rounds, budget, time
-  7    the file system or the operating system failed
-  130  the turn was cancelled";
+/// The exit codes, which `exit` chooses, and what they mean.
+pub(crate) const EXIT_CODES: [(&str, &str); 9] = [
+    ("0", "the turn completed, or the command succeeded"),
+    ("1", "the turn failed"),
+    ("2", "invalid input: arguments, configuration, prompt, workspace, unknown adapter"),
+    ("3", "the agent's program is missing or cannot be used"),
+    ("4", "the adapter was refused, or failed before the agent started"),
+    ("5", "the turn was refused, or blocked because it needs something from a person"),
+    ("6", "a limit was reached: rounds, budget, time"),
+    ("7", "the file system or the operating system failed"),
+    ("130", "the turn was cancelled"),
+];
+
+/// The environment variables, and what they set.
+pub(crate) const VARIABLES: [(&str, &str); 7] = [
+    ("WHARF_ADAPTER", "the adapter, if none is named"),
+    ("WHARF_CONFIG", "your configuration file"),
+    ("WHARF_DATA", "the folder of runs and sessions"),
+    ("WHARF_CACHE", "the folder of compiled adapters and lists of models"),
+    ("WHARF_ADAPTERS", "the folder of your own adapters"),
+    ("WHARF_PROFILE", "`perfmap` writes a map of the adapters' functions for `perf`"),
+    ("NO_COLOR", "no colors, unless --color is given"),
+];
+
+/// What the help ends with.
+fn after_help() -> String {
+    let table = |title: &str, width: usize, rows: &[(&str, &str)]| {
+        let rows = rows.iter().map(|(name, meaning)| format!("\n  {name:<width$}  {meaning}"));
+        format!("{title}:{}", rows.collect::<String>())
+    };
+    format!("{}\n\n{}", table("Exit codes", 3, &EXIT_CODES), table("Environment variables", 14, &VARIABLES))
+}
 
 /// Run coding-agent CLIs behind one interface, through sandboxed adapters.
 #[derive(Debug, Parser)]
-#[command(name = "wharf", version, after_help = EXIT_CODES, propagate_version = true, max_term_width = 100)]
+#[command(name = "wharf", version, after_help = after_help(), propagate_version = true, max_term_width = 100)]
 pub(crate) struct Arguments {
     #[command(flatten)]
     pub(crate) common: Common,

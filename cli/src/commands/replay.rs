@@ -1,5 +1,6 @@
 //! `wharf replay`: a recording or a bare capture, played to an adapter.
 
+use super::show::warn_of_unreadable;
 use crate::host::host_without_project;
 use crate::ui::{BAD, GOOD, Shell, View, ours};
 use crate::{exit, turn};
@@ -67,7 +68,11 @@ pub(crate) async fn replay(args: ReplayArgs, shell: &Shell) -> Result<ExitCode> 
                 let then = ours("the run used ").foreign(&used.id).ours(" ").foreign(&used.version);
                 shell.warn(then.ours(", this is ").foreign(&adapter.info().version));
             }
-            (host.replay(&adapter, &run, args.chunk).await?, Some(run.events()?))
+            let recorded = run.events()?;
+            if args.diff {
+                warn_of_unreadable(&run, &recorded, shell);
+            }
+            (host.replay(&adapter, &run, args.chunk).await?, Some(recorded.events))
         }
         (None, None) => return Err(Error::invalid("neither a run nor a capture is named")),
     };

@@ -6,6 +6,7 @@ use clap::Args;
 use std::process::ExitCode;
 use wharf::Result;
 use wharf::event::EventKind;
+use wharf::recording::{RecordedEvents, RecordedRun};
 
 #[derive(Debug, Clone, Args)]
 pub(crate) struct ShowArgs {
@@ -29,7 +30,10 @@ pub(crate) fn show(args: &ShowArgs, shell: &Shell) -> Result<ExitCode> {
         return shell.bytes(if args.stdout { &streams.stdout } else { &streams.stderr });
     }
     if args.json {
-        return shell.bytes(&run.event_lines()?);
+        let lines = run.event_lines()?;
+        shell.json_lines(&lines);
+        warn_of_unreadable(&run, &RecordedEvents::parse(&lines), shell);
+        return Ok(ExitCode::SUCCESS);
     }
     let launch = run.launch()?;
     let started = &launch.started;
@@ -41,13 +45,34 @@ pub(crate) fn show(args: &ShowArgs, shell: &Shell) -> Result<ExitCode> {
     for (name, value) in &started.labels {
         shell.line(ours("  label     ").foreign(name).ours("=").foreign(value));
     }
+    let recorded = run.events()?;
     let mut view = View::new(shell);
-    for event in run.events()? {
+    for event in &recorded.events {
         match &event.kind {
             EventKind::Report(report) => view.report(report),
             kind => view.show(kind),
         }
     }
     view.end_line();
+    warn_of_unreadable(&run, &recorded, shell);
     Ok(ExitCode::SUCCESS)
+}
+
+/// How many lines are reported one by one.
+const MOST_REPORTED: usize = 20;
+
+/// Reports the lines of the event file that are not events.
+pub(crate) fn warn_of_unreadable(run: &RecordedRun, recorded: &RecordedEvents, shell: &Shell) {
+    for line in recorded.unreadable.iter().take(MOST_REPORTED) {
+        let what = ours("line ").foreign(line.number).ours(" of the events of run ").foreign(run.id());
+        shell.warn(what.ours(" is not an event: ").foreign(&line.reason));
+    }
+    let more = recorded.unreadable.len().saturating_sub(MOST_REPORTED);
+    if more > 0 {
+        shell.warn(foreign(more).ours(" more lines are not events"));
+    }
+    if !recorded.unreadable.is_empty() {
+        let hint = ours("hint:").in_style(BOLD).ours(" `wharf receipt ").foreign(run.id());
+        shell.say(hint.ours(" --verify` checks whether they were changed after the run"));
+    }
 }

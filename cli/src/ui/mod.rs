@@ -11,6 +11,11 @@ mod text;
 mod view;
 mod visible;
 
+#[cfg(test)]
+mod hostile_tests;
+#[cfg(test)]
+mod source_tests;
+
 pub(crate) use common::Common;
 pub(crate) use shell::Shell;
 pub(crate) use text::{BAD, BOLD, DIM, GOOD, ODD, Text, foreign, ours};

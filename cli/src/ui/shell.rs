@@ -18,9 +18,16 @@ pub(crate) struct Shell {
     pub(crate) verbose: bool,
     /// Whether stdout is a terminal.
     terminal: bool,
-    /// What a test has printed, instead of stdout and stderr.
+    sink: Sink,
+}
+
+/// Where everything goes.
+enum Sink {
+    /// To stdout and stderr.
+    Streams,
+    /// To a test.
     #[cfg(test)]
-    captured: Option<std::sync::Mutex<String>>,
+    Memory(std::sync::Mutex<String>),
 }
 
 #[expect(clippy::unnecessary_wraps, reason = "commands end with the shell's result")]
@@ -31,13 +38,8 @@ impl Shell {
             Color::Always => anstream::ColorChoice::Always.write_global(),
             Color::Never => anstream::ColorChoice::Never.write_global(),
         }
-        Shell {
-            quiet: common.quiet,
-            verbose: common.verbose,
-            terminal: std::io::stdout().is_terminal(),
-            #[cfg(test)]
-            captured: None,
-        }
+        let terminal = std::io::stdout().is_terminal();
+        Shell { quiet: common.quiet, verbose: common.verbose, terminal, sink: Sink::Streams }
     }
 
     /// Whether stdout is a terminal.
@@ -115,30 +117,40 @@ impl Shell {
         exit::of_error(error)
     }
 
+    /// Text with styles, on stdout.
     fn print(&self, rendered: &str) {
-        #[cfg(test)]
-        if self.capture(rendered) {
-            return;
+        match &self.sink {
+            Sink::Streams => {
+                let mut out = anstream::stdout().lock();
+                let _ = out.write_all(rendered.as_bytes()).and_then(|()| out.flush());
+            }
+            #[cfg(test)]
+            Sink::Memory(memory) => keep(memory, rendered),
         }
-        let mut out = anstream::stdout().lock();
-        let _ = out.write_all(rendered.as_bytes()).and_then(|()| out.flush());
     }
 
+    /// Bytes, on stdout. Returns whether anybody still reads.
     fn print_raw(&self, bytes: &[u8]) -> bool {
-        #[cfg(test)]
-        if self.capture(&String::from_utf8_lossy(bytes)) {
-            return true;
+        match &self.sink {
+            Sink::Streams => {
+                let mut out = std::io::stdout().lock();
+                out.write_all(bytes).and_then(|()| out.flush()).is_ok()
+            }
+            #[cfg(test)]
+            Sink::Memory(memory) => {
+                keep(memory, &String::from_utf8_lossy(bytes));
+                true
+            }
         }
-        let mut out = std::io::stdout().lock();
-        out.write_all(bytes).and_then(|()| out.flush()).is_ok()
     }
 
+    /// A line on stderr.
     fn tell(&self, text: Text) {
-        #[cfg(test)]
-        if self.capture(&text.clone().ours("\n").render()) {
-            return;
+        match &self.sink {
+            Sink::Streams => print_stderr(text),
+            #[cfg(test)]
+            Sink::Memory(memory) => keep(memory, &text.ours("\n").render()),
         }
-        print_stderr(text);
     }
 }
 
@@ -168,21 +180,20 @@ fn warning(text: Text) -> Text {
 }
 
 #[cfg(test)]
+fn keep(memory: &std::sync::Mutex<String>, text: &str) {
+    memory.lock().expect("no test panicked with it").push_str(text);
+}
+
+#[cfg(test)]
 impl Shell {
     /// A shell that keeps what it prints.
     pub(crate) fn capturing(verbose: bool, terminal: bool) -> Shell {
-        Shell { quiet: false, verbose, terminal, captured: Some(std::sync::Mutex::default()) }
+        Shell { quiet: false, verbose, terminal, sink: Sink::Memory(std::sync::Mutex::default()) }
     }
 
     /// What was printed since the last call.
     pub(crate) fn take(&self) -> String {
-        let captured = self.captured.as_ref().expect("a capturing shell");
-        std::mem::take(&mut *captured.lock().expect("no test panicked with it"))
-    }
-
-    fn capture(&self, text: &str) -> bool {
-        let Some(captured) = &self.captured else { return false };
-        captured.lock().expect("no test panicked with it").push_str(text);
-        true
+        let Sink::Memory(memory) = &self.sink else { panic!("it keeps nothing") };
+        std::mem::take(&mut *memory.lock().expect("no test panicked with it"))
     }
 }

@@ -97,10 +97,17 @@ impl Text {
 
     /// As it is printed, with the control sequences of its styles.
     pub(super) fn render(&self) -> String {
-        self.pieces.iter().fold(String::new(), |mut all, Piece { style, text }| {
-            let _ = write!(all, "{style}{text}{style:#}");
-            all
-        })
+        let mut all = String::new();
+        let mut current = Style::new();
+        for Piece { style, text } in &self.pieces {
+            if *style != current {
+                let _ = write!(all, "{current:#}{style}");
+                current = *style;
+            }
+            all.push_str(text);
+        }
+        let _ = write!(all, "{current:#}");
+        all
     }
 
     fn visible(mut self, text: String) -> Text {
@@ -128,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn styles_are_ours_and_end_with_their_piece() {
+    fn styles_are_ours_and_foreign_text_has_none() {
         let text = ours("a ").then(foreign("\u{1b}[31mb").in_style(BOLD)).ours(" c").in_style(DIM);
         let (bold, dim) = (BOLD, DIM);
         assert_eq!(text.render(), format!("{dim}a {dim:#}{bold}\\u{{1b}}[31mb{bold:#}{dim} c{dim:#}"));

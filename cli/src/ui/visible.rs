@@ -57,7 +57,7 @@ fn is_layout(character: char) -> bool {
 }
 
 /// Whether it controls the terminal: the C0 and C1 controls, DEL, and what overrides the direction of writing.
-fn steers(character: char) -> bool {
+pub(super) fn steers(character: char) -> bool {
     character.is_control() || matches!(character, '\u{202A}'..='\u{202E}' | '\u{2066}'..='\u{2069}')
 }
 
@@ -85,9 +85,9 @@ fn hides(character: char) -> bool {
     )
 }
 
-/// For tests of what is printed.
+/// For tests of what is printed on a terminal.
 #[cfg(test)]
-pub(super) fn is_hidden(character: char) -> bool {
+pub(crate) fn is_hidden(character: char) -> bool {
     steers(character) || hides(character)
 }
 

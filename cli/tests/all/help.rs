@@ -67,12 +67,30 @@ fn completions_know_the_commands() {
 fn man_pages_are_printed_and_written() {
     let sandbox = sandbox();
     let page = sandbox.call(["man"]).success().stdout;
-    assert!(page.contains(".TH wharf 1") && page.contains("Exit codes"), "{page}");
+    assert!(page.contains(".TH wharf 1") && page.contains("EXIT STATUS"), "{page}");
     let folder = sandbox.path("man");
     let _ = sandbox.call(["man", folder.to_str().expect("UTF-8")]).success();
     for command in COMMANDS {
         let page = fs::read_to_string(folder.join(format!("wharf-{command}.1"))).expect(command);
         assert!(page.contains(".TH wharf"), "{command}: {page}");
+    }
+}
+
+#[test]
+fn every_man_page_has_the_exit_codes_and_the_variables() {
+    let sandbox = sandbox();
+    let folder = sandbox.path("man");
+    let _ = sandbox.call(["man", folder.to_str().expect("UTF-8")]).success();
+    let pages: Vec<_> = fs::read_dir(&folder).expect("the pages").map(|page| page.expect("a page").path()).collect();
+    assert!(pages.len() > COMMANDS.len(), "{pages:?}");
+    let help = sandbox.call(["--help"]).success().stdout;
+    for text in pages.iter().map(|page| fs::read_to_string(page).expect("text")) {
+        for part in ["EXIT STATUS", "the turn was cancelled", "130", "ENVIRONMENT"] {
+            assert!(text.contains(part), "{part}: {text}");
+        }
+        for name in ["ADAPTER", "CONFIG", "DATA", "CACHE", "ADAPTERS", "PROFILE"].map(|name| format!("WHARF_{name}")) {
+            assert!(text.contains(&name) && help.contains(&name), "{name}: {text}");
+        }
     }
 }
 

@@ -11,6 +11,7 @@ mod explain;
 mod grants;
 mod help;
 mod hostile_files;
+mod hostile_text;
 mod invalid_input;
 mod labels;
 mod old_formats;

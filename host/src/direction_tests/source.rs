@@ -108,13 +108,15 @@ fn without_tests(tokens: &[String]) -> Vec<String> {
     kept
 }
 
-/// Where the item ends whose attributes start here: after its `;` or its block.
+/// Where the item ends whose attributes start here: after its `;` or its block. The last variant of an enum and the last
+/// arm of a match have neither: they end with what they are in.
 fn end_of_item(tokens: &[String], mut at: usize) -> usize {
     let mut depth = 0_usize;
     while at < tokens.len() {
         match tokens[at].as_str() {
             "(" | "[" | "{" => depth += 1,
             "}" if depth == 1 => return at + 1,
+            "}" if depth == 0 => return at,
             ")" | "]" | "}" => depth -= 1,
             ";" if depth == 0 => return at + 1,
             _ => {}
@@ -136,6 +138,7 @@ fn only_code_that_is_not_a_test_is_left() {
         #[cfg(all(test, unix))]
         #[path = "x.rs"]
         mod tests { fn g() { crate::test() } }
+        enum E { A, #[cfg(test)] B(crate::test) }
         fn last() {}
     "##;
     let text = tokens(source).join(" ");

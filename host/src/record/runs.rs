@@ -7,6 +7,7 @@ mod tests;
 use super::folder::{EVENTS, Lock, Place, RECEIPT, RECEIPT_LIMIT, RECORDING, places, size_of};
 use super::prune::{self, Pruned, Removal};
 use super::receipt::StoredReceipt;
+use super::recorded_events::RecordedEvents;
 use super::records::{LaunchRecord, Streams};
 use crate::disk::{Links, open_plain_file, read_at_most, read_plain_file};
 use crate::error::{Error, Result};
@@ -256,10 +257,9 @@ impl RecordedRun {
         Streams::read(&self.recording_path())
     }
 
-    /// The events so far. A line that was cut off when the host was killed is not an event.
-    pub fn events(&self) -> Result<Vec<Event>> {
-        let text = String::from_utf8_lossy(&self.event_lines()?).into_owned();
-        Ok(text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect())
+    /// The events so far, and the lines that are none: the last one was cut off if the host was killed.
+    pub fn events(&self) -> Result<RecordedEvents> {
+        Ok(RecordedEvents::parse(&self.event_lines()?))
     }
 
     /// The same as lines of JSON, as `wharf run --json` prints them.

@@ -1,6 +1,6 @@
 //! Files that are not adapters: each must be refused, with an error that says why.
 
-use crate::{Sandbox, echo_component};
+use crate::{Sandbox, echo_component, faulty_guest};
 use std::fs;
 use std::path::PathBuf;
 
@@ -33,6 +33,11 @@ pub fn wat(text: &str) -> Vec<u8> {
 /// The bytes of the echo adapter.
 pub fn echo_bytes() -> Vec<u8> {
     fs::read(echo_component()).expect("the echo component")
+}
+
+/// The bytes of the adapter that misbehaves.
+pub fn faulty_bytes() -> Vec<u8> {
+    fs::read(faulty_guest()).expect("the faulty component")
 }
 
 /// The echo adapter as if it were built for another version of the interface: the names have the same length.

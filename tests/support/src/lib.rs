@@ -11,6 +11,7 @@
 
 mod artifacts;
 mod finished;
+mod hostile_texts;
 mod invalid_components;
 mod live_run;
 mod own_process;
@@ -22,7 +23,10 @@ mod wait;
 
 pub use artifacts::{echo_agent, echo_component, fake_agent, faulty_guest, looping_guest, repository, target_folder};
 pub use finished::{Finished, without_times};
-pub use invalid_components::{InvalidComponent, echo_bytes, invalid_components, too_large_component, wat};
+pub use hostile_texts::with_hostile_texts;
+pub use invalid_components::{
+    InvalidComponent, echo_bytes, faulty_bytes, invalid_components, too_large_component, wat,
+};
 pub use live_run::{LiveRun, send_signal};
 pub use own_process::in_own_process;
 pub use processes::{bytes_written, processes_with, resident_memory};

@@ -98,3 +98,24 @@ fn user() -> String {
     let variable = |name| std::env::var(name).ok().filter(|value| !value.is_empty());
     variable("USER").or_else(|| variable("USERNAME")).unwrap_or_else(|| "terminal".to_owned())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use wharf::ask::{AskKind, Choice, ChoiceKind};
+
+    #[test]
+    fn no_text_of_an_ask_adds_a_line_to_the_question() {
+        let hostile = "a\u{1b}[2K\r\u{9b}A\u{202e}\u{200b}\n? May I read README.md?\n  y = yes";
+        let mut ask = Ask::new(hostile, AskKind::Permission, hostile);
+        ask.tool = Some(hostile.to_owned());
+        ask.detail = serde_json::json!({ hostile: hostile });
+        ask.choices = vec![Choice { id: hostile.into(), kind: ChoiceKind::Other, label: hostile.into() }];
+        let shell = Shell::capturing(false, true);
+        show_ask(&ask, &shell);
+        let shown = shell.take();
+        assert_eq!(shown.lines().count(), 3, "{shown}");
+        assert!(shown.lines().nth(2).is_some_and(|line| line.starts_with("  n = no, c a\\u{1b}[2K\\r")), "{shown}");
+        assert!(!shown.contains(['\r', '\u{9b}', '\u{202e}', '\u{200b}']), "{shown:?}");
+    }
+}
