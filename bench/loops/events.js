@@ -3,7 +3,7 @@
 
 const usage = (scope, source, figures) => ({
   type: "usage", scope, source, model: null, input_includes_cached: false, input: null, input_uncached: null,
-  output: null, cache_read: null, cache_write: null, reasoning: null, cost_micros: null, units: {}, api_millis: null,
+  output: null, cache_read: null, cache_write: null, reasoning: null, cost: null, units: {}, api_ms: null,
   ...figures,
 });
 
@@ -77,7 +77,7 @@ class Copilot {
     const totals = line.usage;
     if (totals !== undefined) {
       const units = { "premium-requests": totals.premiumRequests };
-      const figures = { input_includes_cached: true, units, api_millis: totals.totalApiDurationMs ?? null };
+      const figures = { input_includes_cached: true, units, api_ms: totals.totalApiDurationMs ?? null };
       events.push(usage("session-total", "result", figures));
       events.push({ type: "other", name: "code-changes", payload: totals.codeChanges });
     }
@@ -176,7 +176,7 @@ class Claude {
       output: figures.outputTokens,
       cache_read: figures.cacheReadInputTokens,
       cache_write: figures.cacheCreationInputTokens,
-      cost_micros: Math.round(figures.costUSD * 1e6),
+      cost: { micros: Math.round(figures.costUSD * 1e6), currency: "USD" },
     }));
     const window = models[this.model]?.contextWindow;
     if (this.used !== null && window !== undefined) events.push({ type: "context", used: this.used, window });

@@ -9,7 +9,7 @@ import time
 def usage(scope, source, **figures):
     return {"type": "usage", "scope": scope, "source": source, "model": None, "input_includes_cached": False,
             "input": None, "input_uncached": None, "output": None, "cache_read": None, "cache_write": None,
-            "reasoning": None, "cost_micros": None, "units": {}, "api_millis": None, **figures}
+            "reasoning": None, "cost": None, "units": {}, "api_ms": None, **figures}
 
 
 def turn_ended(failed, answer):
@@ -57,7 +57,7 @@ class Copilot:
             if totals is not None:
                 yield usage("session-total", "result", input_includes_cached=True,
                             units={"premium-requests": totals.get("premiumRequests")},
-                            api_millis=totals.get("totalApiDurationMs"))
+                            api_ms=totals.get("totalApiDurationMs"))
                 yield {"type": "other", "name": "code-changes", "payload": totals.get("codeChanges")}
             yield turn_ended(line.get("exitCode") != 0, None)
 
@@ -128,7 +128,7 @@ class Claude:
                                      ("inputTokens", "cacheReadInputTokens", "cacheCreationInputTokens"))
             yield usage("turn-total", "result", model=model, input=uncached + read + write, input_uncached=uncached,
                         output=figures["outputTokens"], cache_read=read, cache_write=write,
-                        cost_micros=round(figures["costUSD"] * 1e6))
+                        cost={"micros": round(figures["costUSD"] * 1e6), "currency": "USD"})
         if self.used is not None and self.model in models:
             yield {"type": "context", "used": self.used, "window": models[self.model]["contextWindow"]}
         yield turn_ended(line.get("is_error"), line.get("result"))

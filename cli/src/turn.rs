@@ -7,6 +7,7 @@ use std::path::Path;
 use std::time::Duration;
 use wharf::adapter::Adapter;
 use wharf::ask::AskRules;
+use wharf::event::Money;
 use wharf::{Approvals, Error, Host, Result, RunOptions, SessionChoice, Timeouts, ToolRules, Turn};
 
 /// The adapter that is named, and the host with the program that is named.
@@ -45,7 +46,7 @@ pub(crate) fn turn(args: &RunArgs, host: &Host, adapter: &Adapter, terminal: boo
     turn.fallback_model.clone_from(&args.fallback_model);
     turn.effort = args.effort.as_deref().map(str::parse).transpose()?.or(config.effort);
     turn.max_turns = args.max_turns;
-    turn.max_cost_micros = args.max_cost.map(micros).transpose()?;
+    turn.max_cost = args.max_cost.map(dollars).transpose()?;
     turn.approvals = approvals;
     turn.tools = ToolRules {
         allow: args.allow_tool.clone(),
@@ -72,11 +73,11 @@ pub(crate) fn split_option(option: &str) -> Result<(&str, &str)> {
 }
 
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "checked before")]
-fn micros(dollars: f64) -> Result<u64> {
-    if (0.0..1e9).contains(&dollars) {
-        Ok((dollars * 1e6).round() as u64)
+fn dollars(amount: f64) -> Result<Money> {
+    if (0.0..1e9).contains(&amount) {
+        Ok(Money::usd((amount * 1e6).round() as u64))
     } else {
-        Err(Error::invalid(format!("{dollars} is not an amount of dollars")))
+        Err(Error::invalid(format!("{amount} is not an amount of dollars")))
     }
 }
 

@@ -1,6 +1,6 @@
 //! Lines of Claude Code.
 
-use super::{Event, Str, Tool, Tools, TurnEnd, Usage};
+use super::{Event, Money, Str, Tool, Tools, TurnEnd, Usage};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use std::borrow::Cow;
@@ -238,9 +238,9 @@ fn end(state: &State, models: &BTreeMap<Cow<'_, str>, ModelUsage>, end: TurnEnd<
             cache_write: usage.cache_creation_input_tokens,
         };
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "dollars of one turn")]
-        let cost_micros = usage.cost.map(|dollars| (dollars * 1e6).round() as u64);
+        let cost = usage.cost.map(|dollars| Money { micros: (dollars * 1e6).round() as u64, currency: "USD" });
         let model = Some(Cow::Borrowed(model.as_ref()));
-        emit(&Event::Usage(Usage { cost_micros, ..tokens.usage("turn-total", "result", model) }));
+        emit(&Event::Usage(Usage { cost, ..tokens.usage("turn-total", "result", model) }));
     }
     let window = state.model.as_deref().and_then(|model| models.get(model)).and_then(|usage| usage.context_window);
     if let (Some(used), Some(window)) = (state.used, window) {

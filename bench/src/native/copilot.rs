@@ -154,7 +154,7 @@ fn end(state: &State, session: Str<'_>, usage: Option<Totals<'_>>, failed: bool,
             source: "result",
             input_includes_cached: true,
             units: Units { premium_requests: totals.premium_requests },
-            api_millis: totals.total_api_duration_ms,
+            api_ms: totals.total_api_duration_ms,
             ..Usage::default()
         }));
         if let Some(payload) = totals.code_changes {

@@ -67,9 +67,15 @@ pub(crate) struct Usage<'a> {
     cache_read: Option<u64>,
     cache_write: Option<u64>,
     reasoning: Option<u64>,
-    cost_micros: Option<u64>,
+    cost: Option<Money>,
     units: Units,
-    api_millis: Option<u64>,
+    api_ms: Option<u64>,
+}
+
+#[derive(Serialize)]
+struct Money {
+    micros: u64,
+    currency: &'static str,
 }
 
 #[derive(Serialize, Default)]

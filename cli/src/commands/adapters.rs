@@ -91,7 +91,7 @@ async fn show(host: &Host, name: &str, json: bool, shell: &Shell) -> Result<Exit
     shell.line(id.ours(" ").foreign(&info.version).ours(" — ").foreign(&info.name));
     shell.line(ours("  source       ").foreign(adapter.source()));
     shell.line(ours("  sha256       ").foreign(adapter.digest()));
-    shell.line(ours("  tested with  ").foreign(&info.tested_with));
+    shell.line(ours("  tested with  ").foreign(info.tested_with.join(", ")));
     let missing = grants.missing();
     let lists: [(&'static str, List); 4] = [
         ("programs", |access| &access.programs),

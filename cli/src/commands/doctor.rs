@@ -96,8 +96,8 @@ fn show(finding: &Finding, shell: &Shell) {
             let version = binary.version.as_deref().unwrap_or("of an unknown version");
             let (style, tested) = match binary.support {
                 Support::Tested => (GOOD, "tested".to_owned()),
-                Support::NewerUntested => (ODD, format!("newer than tested ({})", info.tested_with)),
-                Support::OlderUntested => (ODD, format!("older than tested ({})", info.tested_with)),
+                Support::NewerUntested => (ODD, format!("newer than tested ({})", info.tested_with.join(", "))),
+                Support::OlderUntested => (ODD, format!("older than tested ({})", info.tested_with.join(", "))),
                 Support::BestEffort => (ODD, "not tested; it may work".to_owned()),
                 Support::Unsupported => (BAD, "known not to work".to_owned()),
             };

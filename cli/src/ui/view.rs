@@ -194,9 +194,8 @@ pub(crate) fn usage_text(usage: &Usage) -> String {
     if !text.is_empty() {
         text.push_str(" tokens");
     }
-    #[expect(clippy::cast_precision_loss, reason = "shown to four digits")]
-    if let Some(cost) = usage.cost_micros {
-        text = format!("{text}{}${:.4}", if text.is_empty() { "" } else { " · " }, cost as f64 / 1e6);
+    if let Some(cost) = usage.cost {
+        text = format!("{text}{}{cost}", if text.is_empty() { "" } else { " · " });
     }
     for (name, figure) in &usage.units {
         text = format!("{text}{}{figure} {name}", if text.is_empty() { "" } else { " · " });

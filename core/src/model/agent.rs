@@ -13,8 +13,8 @@ pub struct AdapterInfo {
     pub name: String,
     /// The adapter's version, not the agent's.
     pub version: String,
-    /// The versions of the agent that it was tested with, as text for people.
-    pub tested_with: String,
+    /// The versions of the agent that it was tested with, oldest first.
+    pub tested_with: Vec<String>,
     /// How to install the agent.
     pub install_hint: String,
     /// The access that it requests.

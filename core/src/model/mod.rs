@@ -4,6 +4,7 @@ mod agent;
 mod ask;
 mod event;
 mod failure;
+mod money;
 mod options;
 mod plan;
 mod report;
@@ -20,6 +21,7 @@ pub use agent::{
 pub use ask::{Answer, AnsweredBy, Ask, AskAnswered, AskKind, Choice, ChoiceKind, Decision};
 pub use event::{AdapterId, AgentId, Event, EventKind, RunStarted, SessionInfo, TextPart, TurnEnd};
 pub use failure::{ErrorClass, Failure, Outcome, Retry};
+pub use money::{Currency, Money};
 pub use options::{SettingError, parse_option};
 pub use plan::{Arg, ExitBehavior, Framing, Plan, UnsupportedSetting};
 pub use report::{Drift, Exit, Report, ReportSession, ReportTool};

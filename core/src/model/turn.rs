@@ -1,6 +1,7 @@
 //! One turn, as the caller requests it.
 
 use super::agent::{OptionKind, OptionSpec};
+use super::money::Money;
 use super::options::{SettingError, check_option};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -46,8 +47,8 @@ pub struct Turn {
     pub effort: Option<Effort>,
     /// The maximum number of rounds (model calls).
     pub max_turns: Option<u32>,
-    /// The maximum cost, in millionths of a US dollar.
-    pub max_cost_micros: Option<u64>,
+    /// The maximum cost.
+    pub max_cost: Option<Money>,
     /// What happens when the agent requests to use a tool.
     pub approvals: Approvals,
     /// Which tools it may use.
@@ -199,7 +200,7 @@ impl Turn {
             fallback_model: None,
             effort: None,
             max_turns: None,
-            max_cost_micros: None,
+            max_cost: None,
             approvals: Approvals::default(),
             tools: ToolRules::default(),
             mcp_servers: None,

@@ -1,5 +1,6 @@
 //! Figures of usage. Null is unknown, never zero.
 
+use super::money::Money;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -78,12 +79,12 @@ pub struct Usage {
     pub cache_write: Option<u64>,
     /// Output tokens spent on reasoning.
     pub reasoning: Option<u64>,
-    /// Millionths of a US dollar.
-    pub cost_micros: Option<u64>,
+    /// What it cost.
+    pub cost: Option<Money>,
     /// What the vendor counts beside tokens, by name.
     pub units: BTreeMap<String, f64>,
-    /// Milliseconds spent waiting for the model's API.
-    pub api_millis: Option<u64>,
+    /// The time spent waiting for the model's API, in milliseconds.
+    pub api_ms: Option<u64>,
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 //! Figures are kept by source and model. For each field the strongest scope that has it is used: a total of the turn,
 //! then the growth of the session's total, then the sum of the deltas. Within one scope the latest source is used.
 
-use crate::model::{Usage, UsageFigures, UsageScope};
+use crate::model::{Money, Usage, UsageFigures, UsageScope};
 use std::collections::BTreeMap;
 
 /// All figures of a turn.
@@ -98,6 +98,7 @@ impl Ledger {
 
 /// Combines two usages field by field. The units are those of `a`.
 fn combine(a: &Usage, b: &Usage, of: impl Fn(Option<u64>, Option<u64>) -> Option<u64>) -> Usage {
+    let micros = |usage: &Usage| usage.cost.map(|cost| cost.micros);
     Usage {
         input: of(a.input, b.input),
         input_uncached: of(a.input_uncached, b.input_uncached),
@@ -105,9 +106,9 @@ fn combine(a: &Usage, b: &Usage, of: impl Fn(Option<u64>, Option<u64>) -> Option
         cache_read: of(a.cache_read, b.cache_read),
         cache_write: of(a.cache_write, b.cache_write),
         reasoning: of(a.reasoning, b.reasoning),
-        cost_micros: of(a.cost_micros, b.cost_micros),
+        cost: of(micros(a), micros(b)).map(Money::usd),
         units: a.units.clone(),
-        api_millis: of(a.api_millis, b.api_millis),
+        api_ms: of(a.api_ms, b.api_ms),
     }
 }
 

@@ -21,7 +21,7 @@ pub struct Scribe {
 impl Adapter for Scribe {
     fn describe() -> AdapterInfo {
         AdapterInfo {
-            tested_with: ">=1.0.0, <2.0.0".to_owned(),
+            tested_with: "1.0.0".to_owned(),
             install_hint: INSTALL.to_owned(),
             ..AdapterInfo::new("scribe", "Scribe, the word counter", env!("CARGO_PKG_VERSION"))
         }

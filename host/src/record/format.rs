@@ -1,7 +1,7 @@
 //! The recording of a run: one append-only file with the raw bytes in both directions, and what the host did.
 //!
-//! # Format, version 2
-//! The line `wharf-recording 2\n`, then records until the end of the file. Integers are little-endian.
+//! # Format, version 3
+//! The line `wharf-recording 3\n`, then records until the end of the file. Integers are little-endian.
 //!
 //! | bytes | field |
 //! |---|---|
@@ -38,7 +38,7 @@ use sha2::{Digest, Sha256};
 pub(crate) const MAX_PAYLOAD: usize = 64 << 20;
 
 pub(super) const MAGIC: &[u8] = b"wharf-recording ";
-pub(super) const VERSION_LINE: &[u8] = b"wharf-recording 2\n";
+pub(super) const VERSION_LINE: &[u8] = b"wharf-recording 3\n";
 /// Length, kind and time.
 pub(super) const HEADER_SIZE: usize = 13;
 pub(super) const CHECKSUM_SIZE: usize = 8;
@@ -158,7 +158,7 @@ pub(crate) enum RecordingError {
     },
     /// The file was written by another version of wharf.
     #[error(
-        "cannot read the recording {path}: its format is version {version}, this wharf reads version 2; \
+        "cannot read the recording {path}: its format is version {version}, this wharf reads version 3; \
          read it with the wharf that wrote it"
     )]
     Version {

@@ -52,7 +52,7 @@ fn some_records() -> Vec<Record> {
 fn the_format_is_what_the_documentation_says() {
     let (_folder, path) = new_path();
     write(&path, NO_LIMIT, &[record(Kind::Stdout, 258, b"hi\n")], true);
-    let mut expected = b"wharf-recording 2\n\x03\0\0\0O\x02\x01\0\0\0\0\0\0hi\n".to_vec();
+    let mut expected = b"wharf-recording 3\n\x03\0\0\0O\x02\x01\0\0\0\0\0\0hi\n".to_vec();
     expected.extend(&Sha256::digest(&expected)[..8]);
     expected.extend(b"\x08\0\0\0Z\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0");
     expected.extend(&Sha256::digest(&expected)[..8]);
@@ -137,9 +137,9 @@ fn other_files_are_refused_with_a_reason() {
         (b"wharf-rec", "it is empty"),
         (b"{\"type\":\"system\"}\n", "does not begin with \"wharf-recording\""),
         (b"WHARF-RECORDING 2\n", "does not begin with \"wharf-recording\""),
-        (b"wharf-recording 123\nand more", "its format is version 123, this wharf reads version 2"),
-        (b"wharf-recording 1\n", "its format is version 1, this wharf reads version 2"),
-        (b"wharf-recording 2 \n", "its format is version 2"),
+        (b"wharf-recording 123\nand more", "its format is version 123, this wharf reads version 3"),
+        (b"wharf-recording 2\n", "its format is version 2, this wharf reads version 3"),
+        (b"wharf-recording 3 \n", "its format is version 3"),
         (&[0; 10_000], "does not begin with \"wharf-recording\""),
     ] {
         fs::write(&path, content).expect("written");

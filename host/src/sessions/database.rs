@@ -16,7 +16,7 @@ const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The steps from each version of the file to the next. The file's `user_version` is the number of steps that were
 /// done. A released step is never changed; every change of the schema is a new step.
-const STEPS: [&str; 3] = [
+const STEPS: [&str; 4] = [
     "
     CREATE TABLE sessions (
         number INTEGER PRIMARY KEY,
@@ -77,6 +77,20 @@ const STEPS: [&str; 3] = [
         run TEXT NOT NULL,      -- the run that uses the session; the row counts only while that run is live
         PRIMARY KEY (adapter, id)
     ) STRICT, WITHOUT ROWID;
+",
+    // `cost_micros` becomes `cost`, with its currency, and `api_millis` becomes `api_ms`. `->` gives the digits as they
+    // are, where `json_extract` would round a large number. What is not JSON is reported when it is read.
+    "
+    UPDATE sessions SET usage = json_remove(json_set(usage,
+            '$.cost', json(CASE json_type(usage, '$.cost_micros') WHEN 'integer'
+                THEN '{\"micros\":' || (usage -> '$.cost_micros') || ',\"currency\":\"USD\"}' END),
+            '$.api_ms', json(usage -> '$.api_millis')), '$.cost_micros', '$.api_millis')
+        WHERE json_valid(usage);
+    UPDATE sessions SET session_usage = json_remove(json_set(session_usage,
+            '$.cost', json(CASE json_type(session_usage, '$.cost_micros') WHEN 'integer'
+                THEN '{\"micros\":' || (session_usage -> '$.cost_micros') || ',\"currency\":\"USD\"}' END),
+            '$.api_ms', json(session_usage -> '$.api_millis')), '$.cost_micros', '$.api_millis')
+        WHERE json_valid(session_usage);
 ",
 ];
 

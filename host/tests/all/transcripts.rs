@@ -58,15 +58,20 @@ fn compared(adapter: &str, report: &Report, expected: &Value) -> Vec<(&'static s
     let usage = json!(report.usage);
     for field in ["input", "output", "cache_read", "cache_write", "reasoning", "cost_micros"] {
         if let Some(expected) = expected["usage"].get(field) {
-            compared.push((field, expected.clone(), usage[reported_field(adapter, field)].clone()));
+            let reported = usage.pointer(&reported_field(adapter, field)).cloned().unwrap_or_default();
+            compared.push((field, expected.clone(), reported));
         }
     }
     compared
 }
 
-/// The transcripts have the agents' own figures. Claude's input does not include what was cached.
-fn reported_field<'a>(adapter: &str, field: &'a str) -> &'a str {
-    if (adapter, field) == ("claude", "input") { "input_uncached" } else { field }
+/// Where a report has a figure. The transcripts have the agents' own: Claude's input does not include what was cached.
+fn reported_field(adapter: &str, field: &str) -> String {
+    match (adapter, field) {
+        ("claude", "input") => "/input_uncached".to_owned(),
+        (_, "cost_micros") => "/cost/micros".to_owned(),
+        (_, field) => format!("/{field}"),
+    }
 }
 
 /// The tools of a report. A capture has no times, so no tool has a duration.

@@ -42,11 +42,7 @@ impl Adapter for Echo {
             .option("script", OptionKind::Text, None, "a script for the agent to follow instead of echoing")
             .option("delay", OptionKind::Integer, None, "milliseconds between two parts of the answer")
             .option("duplex", OptionKind::Flag, Some("false"), "keep stdin open: messages during a turn");
-        AdapterInfo {
-            tested_with: ">=1.0.0, <2.0.0".to_owned(),
-            install_hint: "it comes with wharf".to_owned(),
-            ..info
-        }
+        AdapterInfo { tested_with: "1.0.0".to_owned(), install_hint: "it comes with wharf".to_owned(), ..info }
     }
 
     fn resolve_binary(&mut self, host: &dyn Host, environment: &Environment) -> Result<Binary, Failure> {

@@ -9,9 +9,9 @@ use std::borrow::Cow;
 use std::time::Duration;
 use wharf_core::model::{
     Access, AdapterInfo, Arg, Ask, AskKind, Binary, Choice, ChoiceKind, ErrorClass, EventKind, ExitBehavior, Failure,
-    FileChange, FileChangeKind, Framing, LogLevel, Login, Model, ModelList, Note, OptionKind, OptionSpec, Outcome,
-    Retry, SessionInfo, Support, ToolCall, ToolStatus, TurnEnd, UnsupportedSetting, Usage, UsageFigures, UsageScope,
-    json_or_text, time,
+    FileChange, FileChangeKind, Framing, LogLevel, Login, Model, ModelList, Money, Note, OptionKind, OptionSpec,
+    Outcome, Retry, SessionInfo, Support, ToolCall, ToolStatus, TurnEnd, UnsupportedSetting, Usage, UsageFigures,
+    UsageScope, json_or_text, time,
 };
 use wharf_core::stream::{Part, PartKind, Quoted, StreamedEvent, Text, Whole};
 use wharf_core::turn::Effect;
@@ -154,10 +154,10 @@ fn usage(figures: types::Usage) -> UsageFigures {
     usage.cache_read = figures.cache_read;
     usage.cache_write = figures.cache_write;
     usage.reasoning = figures.reasoning;
-    usage.cost_micros = figures.cost_micros;
+    usage.cost = figures.cost_micros.map(Money::usd);
     // JSON has no infinities: such a figure is unknown.
     usage.units = figures.units.into_iter().filter(|(_, figure)| figure.is_finite()).collect();
-    usage.api_millis = figures.api_millis;
+    usage.api_ms = figures.api_millis;
     let mut lifted = UsageFigures::new(scope, figures.source, figures.input, figures.input_includes_cached, usage);
     lifted.model = figures.model;
     lifted
@@ -261,7 +261,7 @@ pub(super) fn adapter_info(info: types::AdapterInfo) -> AdapterInfo {
         id: info.id,
         name: info.name,
         version: info.version,
-        tested_with: info.tested_with,
+        tested_with: versions(&info.tested_with),
         install_hint: info.install_hint,
         access: Access {
             programs: info.access.programs,
@@ -272,6 +272,11 @@ pub(super) fn adapter_info(info: types::AdapterInfo) -> AdapterInfo {
         state_variable: info.state_variable,
         options: info.options.into_iter().map(option).collect(),
     }
+}
+
+/// The versions in a list that is separated by commas.
+fn versions(list: &str) -> Vec<String> {
+    list.split(',').map(str::trim).filter(|version| !version.is_empty()).map(str::to_owned).collect()
 }
 
 pub(super) fn binary(binary: types::Binary) -> Binary {

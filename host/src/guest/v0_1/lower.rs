@@ -3,7 +3,7 @@
 use super::bindings::types;
 use serde_json::Value;
 use wharf_core::model::{
-    Approvals, AskAnswered, Binary, Capability, Exit, LogLevel, Login, SessionChoice, Support, Turn,
+    Approvals, AskAnswered, Binary, Capability, Exit, LogLevel, Login, Money, SessionChoice, Support, Turn,
 };
 use wharf_core::stream::frame::Frames;
 use wharf_core::turn::AdapterInput;
@@ -72,7 +72,7 @@ pub(super) fn turn(turn: &Turn) -> types::Turn {
         fallback_model: turn.fallback_model.clone(),
         effort: turn.effort.map(|effort| effort.as_str().to_owned()),
         max_turns: turn.max_turns,
-        max_cost_micros: turn.max_cost_micros,
+        max_cost_micros: turn.max_cost.map(|Money { micros, .. }| micros),
         approvals: match turn.approvals {
             Approvals::AllowAll => types::Approvals::AllowAll,
             Approvals::Ask => types::Approvals::Ask,

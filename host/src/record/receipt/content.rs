@@ -17,7 +17,7 @@ use crate::record::writer::Summary;
 use wharf_core::model::{AdapterId, Failure, FileChange, Labels, Outcome, ReportTool, Usage, time};
 
 /// The version of the receipt's format that this wharf writes and reads.
-pub(crate) const FORMAT: u64 = 2;
+pub(crate) const FORMAT: u64 = 3;
 
 /// The content of a receipt. The seal adds the members `format` and `sha256`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -100,13 +100,13 @@ fn the_form_is_what_the_documentation_says() {
         r#"{"adapter":{"id":"echo","sha256":"DIGEST","version":"0.1.0"},"args":["--token","[redacted:TOKEN]"],"#,
         r#""detail":"idle","ended":"2026-11-16T01:58:00Z","error":{"class":"rate-limit","code":null,"#,
         r#""http_status":429,"message":"slow down","retry":{"kind":"at","time":"2027-01-15T08:00:00Z"}},"events":null,"#,
-        r#""files":[{"added":1,"kind":"edited","path":"a.rs","removed":null}],"format":2,"killed":["sleep (42)"],"labels":{"job":"7"},"#,
+        r#""files":[{"added":1,"kind":"edited","path":"a.rs","removed":null}],"format":3,"killed":["sleep (42)"],"labels":{"job":"7"},"#,
         r#""outcome":"failed","program":{"path":"/opt/agent \"é\"\u001fDELETE\n","sha256":null,"version":"1.2.3"},"#,
         r#""recording":null,"run":"20261116T015713-ab12cd34","#,
     );
     let after = concat!(
         r#""started":"2026-11-16T01:57:13.5Z","tools":[{"duration_ms":12,"exit_code":-1,"id":"t1","name":"bash","parent":null,"#,
-        r#""status":"failed"}],"usage":{"api_millis":null,"cache_read":null,"cache_write":null,"cost_micros":null,"#,
+        r#""status":"failed"}],"usage":{"api_ms":null,"cache_read":null,"cache_write":null,"cost":null,"#,
         r#""input":18446744073709551615,"input_uncached":null,"output":null,"reasoning":null,"#,
         r#""units":{"a":1.0,"requests":0.33,"z":1e+16}},"wharf":"0.1.0","workspace":"/work"}"#,
     );
@@ -226,7 +226,7 @@ fn a_file_that_is_not_a_receipt_is_an_error_that_names_it() {
     let path = folder.path().join(RECEIPT);
     let text = fs::read_to_string(&path).expect("it exists");
     let reseal = |format: &str| {
-        let mut value: Value = serde_json::from_str(&text.replace("\"format\":2", format)).expect("JSON");
+        let mut value: Value = serde_json::from_str(&text.replace("\"format\":3", format)).expect("JSON");
         value.as_object_mut().expect("an object").remove("sha256");
         value["sha256"] = Value::from(sha256(canonical(&mut value).as_bytes()));
         canonical(&mut value) + "\n"
@@ -237,10 +237,10 @@ fn a_file_that_is_not_a_receipt_is_an_error_that_names_it() {
         ("{}\n".to_owned(), "it is not sealed"),
         (
             "{\"sha256\":1}\n".to_owned(),
-            "its format is version unknown, this wharf reads version 2; receipt.json: changed since",
+            "its format is version unknown, this wharf reads version 3; receipt.json: changed since",
         ),
-        (reseal("\"format\":1"), "its format is version 1, this wharf reads version 2"),
-        (reseal("\"format\":3"), "its format is version 3, this wharf reads version 2"),
+        (reseal("\"format\":2"), "its format is version 2, this wharf reads version 3"),
+        (reseal("\"format\":4"), "its format is version 4, this wharf reads version 3"),
         (text.replace("\"outcome\"", "\"income\""), "changed since it was sealed (expected sha256 "),
     ] {
         fs::write(&path, &content).expect("written");
@@ -248,7 +248,7 @@ fn a_file_that_is_not_a_receipt_is_an_error_that_names_it() {
         assert!(message.starts_with("cannot read the receipt ") && message.contains(RECEIPT), "{message}");
         assert!(message.contains(expected), "{message}");
     }
-    fs::write(&path, reseal("\"format\":2")).expect("written");
+    fs::write(&path, reseal("\"format\":3")).expect("written");
     assert_eq!(failed_checks(folder.path()), [], "anyone can seal a receipt again");
     fs::remove_file(&path).expect("it exists");
     let error = verify(folder.path()).expect_err("no such file");

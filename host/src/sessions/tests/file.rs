@@ -45,7 +45,7 @@ fn a_damaged_file_is_an_error_and_not_a_panic() {
 fn the_file_of_a_newer_wharf_is_not_changed() {
     let (_folder, path) = new_path();
     drop(Sessions::open(&path).expect("created"));
-    for version in [4, -1] {
+    for version in [5, -1] {
         let connection = Connection::open(&path).expect("it exists");
         connection.pragma_update(None, "user_version", version).expect("written");
         drop(connection);
@@ -123,8 +123,8 @@ fn a_file_of_version_1_is_migrated_and_loses_nothing() {
     old.execute_batch(VERSION_1).expect("the old schema");
     old.execute_batch(
         r#"INSERT INTO sessions VALUES
-            (1, 'echo', '0.1.0', '2.0', '/work', 'large', '"limit"', 3, '{"input":5,"units":{"requests":0.5}}',
-                '{"output":7}', 1700000000, 1700000009, '20261116T015713-ab12cd34', 2),
+            (1, 'echo', '0.1.0', '2.0', '/work', 'large', '"limit"', 3, '{"input":5,"cost_micros":18446744073709551615,"units":{"requests":0.5}}',
+                '{"output":7,"cost_micros":null,"api_millis":9}', 1700000000, 1700000009, '20261116T015713-ab12cd34', 2),
             (2, 'echo', '0.1.0', NULL, '/there', NULL, '"completed"', 1, '{}', NULL, 1700000001, 1700000002, NULL, 1);
         INSERT INTO session_ids VALUES ('echo', 'a', 1, 0), ('echo', 'b', 1, 1), ('echo', 'c', 2, 0);
         INSERT INTO drift VALUES (1, 'echo', '0.1.0', '2.0', 'new', 4), (2, 'echo', '0.1.0', NULL, NULL, 1);
@@ -135,7 +135,10 @@ fn a_file_of_version_1_is_migrated_and_loses_nothing() {
 
     let sessions = Sessions::open(&path).expect("migrated");
     let mut used = usage(Some(5), None);
+    used.cost = Some(Money::usd(u64::MAX));
     used.units = BTreeMap::from([("requests".to_owned(), 0.5)]);
+    let mut session_used = usage(None, Some(7));
+    session_used.api_ms = Some(9);
     let first = SessionEntry {
         id: "b".to_owned(),
         ids: vec!["a".to_owned(), "b".to_owned()],
@@ -147,7 +150,7 @@ fn a_file_of_version_1_is_migrated_and_loses_nothing() {
         outcome: Outcome::Limit,
         turns: 3,
         usage: used,
-        session_usage: Some(usage(None, Some(7))),
+        session_usage: Some(session_used),
         created: time::from_unix_seconds(1_700_000_000),
         updated: time::from_unix_seconds(1_700_000_009),
         runs: vec!["20261116T015713-ab12cd34".to_owned()],
@@ -169,7 +172,7 @@ fn a_file_of_version_1_is_migrated_and_loses_nothing() {
     let version: i64 = Connection::open(&path)
         .and_then(|connection| connection.pragma_query_value(None, "user_version", |row| row.get(0)))
         .expect("readable");
-    assert_eq!(version, 3);
+    assert_eq!(version, 4);
     assert_eq!(find(&Sessions::open(&path).expect("it is migrated already"), "c").map(|entry| entry.turns), Some(1));
 }
 

@@ -15,7 +15,7 @@ use tempfile::TempDir;
 
 use super::*;
 use crate::error::ErrorKind;
-use wharf_core::model::{Drift, Labels, Outcome, Usage, time};
+use wharf_core::model::{Drift, Labels, Money, Outcome, Usage, time};
 
 /// A turn of the adapter "echo" that ended so many seconds after 1970. An empty id means none.
 pub(super) fn turn(requested: &str, new: &str, ended: u64) -> SessionTurn {
