@@ -1,7 +1,7 @@
 //! The command line. Help, man pages and completions all come from here and from the structs in `commands/`.
 
 use crate::commands::run::args::RunArgs;
-use crate::commands::{adapters, doctor, fixture, models, receipt, replay, runs, sessions, show};
+use crate::commands::{adapters, doctor, fixture, models, receipt, replay, runs, schema, sessions, show};
 use crate::ui::Common;
 use clap::{Parser, Subcommand};
 use std::path::PathBuf;
@@ -98,8 +98,14 @@ pub(crate) enum Command {
     Replay(replay::ReplayArgs),
     /// Turn a recording into a redacted test fixture
     Fixture(fixture::FixtureArgs),
-    /// Print the JSON Schema of one line of `run --json`
-    Schema,
+    /// Print a JSON Schema: of events, of what a command prints, or of what wharf reads
+    ///
+    /// Examples:
+    ///   wharf schema --list
+    ///   wharf schema | npx json-schema-to-typescript > events.d.ts
+    ///   wharf schema runs > runs.schema.json
+    #[command(verbatim_doc_comment)]
+    Schema(schema::SchemaArgs),
     /// Print a completion script for a shell
     Completions {
         /// The shell

@@ -19,7 +19,7 @@ mod ui;
 use args::{Arguments, Command};
 use clap::{CommandFactory as _, Parser as _};
 use commands::{
-    adapters, completions, doctor, explain, fixture, man, models, receipt, replay, run, runs, sessions, show,
+    adapters, completions, doctor, explain, fixture, man, models, receipt, replay, run, runs, schema, sessions, show,
 };
 use std::process::ExitCode;
 use ui::{Shell, Text, foreign, logs, ours, panics};
@@ -62,7 +62,7 @@ fn main() -> ExitCode {
 /// Carries a command out.
 async fn dispatch(command: Command, shell: &Shell) -> Result<ExitCode> {
     // Every command that may start something first kills what a killed wharf has left running.
-    if !matches!(command, Command::Schema | Command::Completions { .. } | Command::Man { .. }) {
+    if !matches!(command, Command::Schema(_) | Command::Completions { .. } | Command::Man { .. }) {
         for reaped in wharf::reap_orphans(&Dirs::from_env()?) {
             let count = reaped.cleanup.killed.len();
             if !reaped.cleanup.survivors.is_empty() {
@@ -88,7 +88,7 @@ async fn dispatch(command: Command, shell: &Shell) -> Result<ExitCode> {
         Command::Receipt(args) => receipt::receipt(&args, shell),
         Command::Replay(args) => replay::replay(args, shell).await,
         Command::Fixture(args) => fixture::fixture(&args, shell).await,
-        Command::Schema => shell.json(&wharf::event::schema()),
+        Command::Schema(args) => schema::schema(&args, shell),
         Command::Completions { shell: kind } => completions::completions(kind, &mut Arguments::command(), shell),
         Command::Man { folder } => man::man(folder.as_deref(), Arguments::command(), shell),
     }

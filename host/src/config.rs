@@ -5,6 +5,7 @@
 
 use crate::disk::{Links, read_plain_file};
 use crate::error::{Error, ErrorKind, Result};
+use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, de::Error as _};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -23,7 +24,7 @@ const PROJECT_LIMIT: u64 = 64 << 10;
 const USER_LIMIT: u64 = 1 << 20;
 
 /// What the user's file may set.
-#[derive(Debug, Clone, Default, Deserialize)]
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 #[non_exhaustive]
 pub struct Config {
@@ -55,24 +56,29 @@ pub struct Config {
 }
 
 /// The timeouts of a turn, in seconds; see [`Timeouts`] for the defaults.
-#[derive(Debug, Clone, Default, Deserialize)]
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 #[non_exhaustive]
 pub struct TimeoutsConfig {
     /// From the start to the first output.
     #[serde(deserialize_with = "seconds")]
+    #[schemars(with = "Option<f64>", range(min = 0))]
     pub first_output: Option<Duration>,
     /// Without output, while no tool runs and no ask is open.
     #[serde(deserialize_with = "seconds")]
+    #[schemars(with = "Option<f64>", range(min = 0))]
     pub idle: Option<Duration>,
     /// For the whole run.
     #[serde(deserialize_with = "seconds")]
+    #[schemars(with = "Option<f64>", range(min = 0))]
     pub total: Option<Duration>,
     /// Until an ask counts as denied.
     #[serde(deserialize_with = "seconds")]
+    #[schemars(with = "Option<f64>", range(min = 0))]
     pub ask: Option<Duration>,
     /// Between asking an agent to stop and killing it.
     #[serde(deserialize_with = "seconds")]
+    #[schemars(with = "Option<f64>", range(min = 0))]
     pub grace: Option<Duration>,
 }
 
@@ -90,15 +96,17 @@ impl TimeoutsConfig {
 }
 
 /// The limits of a host and its runs.
-#[derive(Debug, Clone, Default, Deserialize)]
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 #[non_exhaustive]
 pub struct LimitsConfig {
     /// The size limit of a frame in bytes; 16 MiB by default.
     #[serde(deserialize_with = "at_least_one")]
+    #[schemars(range(min = 1))]
     pub frame_bytes: Option<usize>,
     /// How many runs of one host may be live at once; no limit by default.
     #[serde(deserialize_with = "at_least_one")]
+    #[schemars(range(min = 1))]
     pub runs: Option<usize>,
 }
 
@@ -114,7 +122,7 @@ fn at_least_one<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<usi
 }
 
 /// What is kept of runs.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 #[non_exhaustive]
 pub struct RecordingConfig {
@@ -135,12 +143,16 @@ impl Default for RecordingConfig {
 }
 
 /// What a project's file may set.
-#[derive(Debug, Clone, Default, Deserialize)]
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
-struct ProjectConfig {
-    adapter: Option<String>,
-    model: Option<String>,
-    effort: Option<Effort>,
+#[non_exhaustive]
+pub struct ProjectConfig {
+    /// The adapter if none is named: an id, never a path.
+    pub adapter: Option<String>,
+    /// The model if none is named.
+    pub model: Option<String>,
+    /// The effort if none is named.
+    pub effort: Option<Effort>,
 }
 
 /// Keys that only the user's own file may contain.

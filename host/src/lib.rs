@@ -65,11 +65,14 @@ mod record;
 pub mod recording;
 mod replay;
 mod run;
+pub mod schema;
 pub mod session;
 mod sessions;
 mod temp_folder;
 
-pub use config::{Config, LimitsConfig, PROJECT_FILE, RecordingConfig, TimeoutsConfig, duration_from_seconds};
+pub use config::{
+    Config, LimitsConfig, PROJECT_FILE, ProjectConfig, RecordingConfig, TimeoutsConfig, duration_from_seconds,
+};
 pub use dirs::Dirs;
 pub use error::{Error, ErrorKind, Result};
 pub use host::{Explanation, Host, not_started, reap_orphans};

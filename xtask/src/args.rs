@@ -41,7 +41,7 @@ impl Args {
 pub(crate) enum Task {
     /// Build wharf and show one whole turn against the bundled fake agent.
     Demo,
-    /// Run all tests, those of the documentation too.
+    /// Run all tests, those of the documentation and `schema` too.
     Test(TestArgs),
     /// Check formatting, the copies of the interface, clippy (the supervisor for Windows and macOS too), rustdoc, the
     /// packages and cargo-deny.
@@ -52,6 +52,8 @@ pub(crate) enum Task {
     Wit,
     /// Run the demo and write its output as a picture, docs/images/demo.svg (Unix).
     Screenshot,
+    /// Check that generators make named types of the JSON Schemas, with npm and Python; what is missing is skipped.
+    Schema,
     /// Build the test guests in tests/guests as components.
     Guests,
     /// Run the fake agent 10,000 times in one process, 100 runs at a time, and look for leaks.

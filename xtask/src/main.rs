@@ -11,6 +11,7 @@ mod dist;
 mod guests;
 mod package;
 mod real;
+mod schema;
 mod screenshot;
 mod tasks;
 mod toolchain;
@@ -37,7 +38,12 @@ fn run(task: &Task, workspace: &Workspace) -> Result<(), Error> {
     match task {
         Task::Setup => Ok(()),
         Task::Demo => command::run_all(workspace, &tasks::demo(workspace)),
-        Task::Test(args) => command::run_all(workspace, &tasks::test(args)),
+        Task::Test(args) => {
+            command::run_all(workspace, &tasks::test(args))?;
+            // Somebody who names tests wants only those.
+            if args.cargo.is_empty() { schema::run(workspace) } else { Ok(()) }
+        }
+        Task::Schema => schema::run(workspace),
         Task::Lint => tasks::lint(workspace),
         Task::Package => package::check(workspace),
         Task::Wit => wit::copy(workspace),

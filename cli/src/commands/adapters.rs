@@ -3,8 +3,10 @@
 use crate::host::host_without_project;
 use crate::ui::{BOLD, DIM, GOOD, ODD, Shell, Text, foreign, ours};
 use clap::{Args, Subcommand};
+use schemars::JsonSchema;
+use serde::Serialize;
 use std::process::ExitCode;
-use wharf::adapter::{Access, Adapter};
+use wharf::adapter::{Access, Adapter, AdapterEntry, AdapterInfo};
 use wharf::{Host, Result};
 
 #[derive(Debug, Clone, Args)]
@@ -27,6 +29,56 @@ pub(crate) enum AdaptersCommand {
     },
 }
 
+/// An adapter in the list.
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "AdapterRow")]
+pub(crate) struct AdapterRow<'a> {
+    /// By which it is named.
+    id: &'a str,
+    /// Where it comes from: `bundled`, or a path.
+    source: String,
+    /// Whether a bundled adapter of the same id is used instead.
+    shadowed: bool,
+    /// The product's name; null if it is not loaded.
+    name: Option<&'a str>,
+    /// The adapter's version; null if it is not loaded.
+    version: Option<&'a str>,
+    /// Why it cannot be loaded.
+    error: Option<String>,
+}
+
+impl<'a> AdapterRow<'a> {
+    fn new(entry: &'a AdapterEntry, loaded: Option<&'a Result<Adapter>>) -> AdapterRow<'a> {
+        let info = loaded.and_then(|loaded| loaded.as_ref().ok()).map(Adapter::info);
+        AdapterRow {
+            id: &entry.id,
+            source: entry.source.to_string(),
+            shadowed: entry.shadowed,
+            name: info.map(|info| info.name.as_str()),
+            version: info.map(|info| info.version.as_str()),
+            error: loaded.and_then(|loaded| loaded.as_ref().err()).map(ToString::to_string),
+        }
+    }
+}
+
+/// One adapter: what it requests and what it is granted.
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "AdapterDetails")]
+pub(crate) struct AdapterDetails<'a> {
+    /// As the adapter describes itself.
+    info: &'a AdapterInfo,
+    /// Where it comes from: `bundled`, or a path.
+    source: String,
+    /// The SHA-256 of its component, in hexadecimal.
+    digest: &'a str,
+    /// The names under which the configuration may grant it something.
+    keys: &'a [String],
+    /// What it requests and is granted.
+    granted: &'a Access,
+    /// What it requests and is not granted.
+    missing: Access,
+}
+
 pub(crate) async fn adapters(args: AdaptersArgs, shell: &Shell) -> Result<ExitCode> {
     let host = host_without_project()?;
     match args.command {
@@ -42,18 +94,8 @@ async fn list(host: &Host, json: bool, shell: &Shell) -> Result<ExitCode> {
         rows.push((entry, loaded));
     }
     if json {
-        let rows: Vec<serde_json::Value> = rows
-            .iter()
-            .map(|(entry, loaded)| {
-                let info = loaded.as_ref().and_then(|loaded| loaded.as_ref().ok()).map(Adapter::info);
-                let error = loaded.as_ref().and_then(|loaded| loaded.as_ref().err()).map(ToString::to_string);
-                serde_json::json!({
-                    "id": entry.id, "source": entry.source.to_string(), "shadowed": entry.shadowed,
-                    "name": info.map(|info| &info.name), "version": info.map(|info| &info.version), "error": error,
-                })
-            })
-            .collect();
-        return shell.json(&rows);
+        let rows = rows.iter().map(|(entry, loaded)| AdapterRow::new(entry, loaded.as_ref()));
+        return shell.json(&rows.collect::<Vec<_>>());
     }
     for (entry, loaded) in rows {
         let id = foreign(&entry.id).padded(12).in_style(BOLD).ours(" ");
@@ -82,10 +124,14 @@ async fn show(host: &Host, name: &str, json: bool, shell: &Shell) -> Result<Exit
     let grants = host.grants(&adapter)?;
     let info = adapter.info();
     if json {
-        return shell.json(&serde_json::json!({
-            "info": info, "source": adapter.source().to_string(), "digest": adapter.digest(), "keys": adapter.config_keys(),
-            "granted": grants.granted, "missing": grants.missing(),
-        }));
+        return shell.json(&AdapterDetails {
+            info,
+            source: adapter.source().to_string(),
+            digest: adapter.digest(),
+            keys: adapter.config_keys(),
+            granted: &grants.granted,
+            missing: grants.missing(),
+        });
     }
     let id = foreign(&info.id).in_style(BOLD);
     shell.line(id.ours(" ").foreign(&info.version).ours(" — ").foreign(&info.name));

@@ -4,6 +4,8 @@ use super::sessions::drift;
 use crate::host::host_without_project;
 use crate::ui::{BAD, BOLD, DIM, GOOD, ODD, Shell, foreign, ours};
 use clap::Args;
+use schemars::JsonSchema;
+use serde::Serialize;
 use std::process::ExitCode;
 use wharf::adapter::{Adapter, Binary, LogLevel, Login, Support};
 use wharf::{Host, Result};
@@ -40,7 +42,7 @@ pub(crate) async fn doctor(args: DoctorArgs, shell: &Shell) -> Result<ExitCode> 
     let usable = |finding: &Finding| matches!(finding.agent, Some(Ok(_)));
     let good = args.adapters.is_empty() || findings.iter().all(usable);
     if args.json {
-        shell.json(&findings.iter().map(json).collect::<Vec<_>>())?;
+        shell.json(&findings.iter().map(DoctorEntry::new).collect::<Vec<_>>())?;
     } else {
         for finding in &findings {
             show(finding, shell);
@@ -64,17 +66,44 @@ async fn examine(host: &Host, name: String) -> Finding {
     Finding { name, adapter, agent, drift }
 }
 
-fn json(finding: &Finding) -> serde_json::Value {
-    let (binary, error) = match &finding.agent {
-        Some(Ok(binary)) => (Some(binary), None),
-        Some(Err(error)) => (None, Some(error.to_string())),
-        None => (None, finding.adapter.as_ref().err().map(ToString::to_string)),
-    };
-    let info = finding.adapter.as_ref().ok().map(Adapter::info);
-    serde_json::json!({
-        "adapter": finding.name, "version": info.map(|info| &info.version), "tested_with": info.map(|info| &info.tested_with),
-        "usable": binary.is_some(), "agent": binary, "error": error, "drift": finding.drift,
-    })
+/// What was found of one adapter's agent.
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "DoctorEntry")]
+pub(crate) struct DoctorEntry<'a> {
+    /// The adapter, as it was named.
+    adapter: &'a str,
+    /// The adapter's version; null if it cannot be loaded.
+    version: Option<&'a str>,
+    /// The versions of the agent that it was tested with; null if it cannot be loaded.
+    tested_with: Option<&'a [String]>,
+    /// Whether the agent can be used.
+    usable: bool,
+    /// The agent; null if it was not found.
+    agent: Option<&'a Binary>,
+    /// Why it cannot be used.
+    error: Option<String>,
+    /// What the adapter did not know in earlier runs.
+    drift: &'a [String],
+}
+
+impl<'a> DoctorEntry<'a> {
+    fn new(finding: &'a Finding) -> DoctorEntry<'a> {
+        let (agent, error) = match &finding.agent {
+            Some(Ok(binary)) => (Some(binary), None),
+            Some(Err(error)) => (None, Some(error.to_string())),
+            None => (None, finding.adapter.as_ref().err().map(ToString::to_string)),
+        };
+        let info = finding.adapter.as_ref().ok().map(Adapter::info);
+        DoctorEntry {
+            adapter: &finding.name,
+            version: info.map(|info| info.version.as_str()),
+            tested_with: info.map(|info| info.tested_with.as_slice()),
+            usable: agent.is_some(),
+            agent,
+            error,
+            drift: &finding.drift,
+        }
+    }
 }
 
 fn show(finding: &Finding, shell: &Shell) {

@@ -4,10 +4,15 @@ use super::run::args::RunArgs;
 use crate::host::host;
 use crate::turn;
 use crate::ui::{BOLD, DIM, ODD, Shell, Text, ours};
+use schemars::JsonSchema;
+use serde::Serialize;
 use serde_json::Value;
+use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::process::ExitCode;
-use wharf::adapter::{AdapterInfo, Arg};
+use wharf::adapter::{AdapterInfo, Arg, ExitBehavior, Framing, Support};
+use wharf::event::UnsupportedSetting;
 use wharf::{Explanation, Result};
 
 pub(crate) async fn explain(args: RunArgs, shell: &Shell) -> Result<ExitCode> {
@@ -16,43 +21,78 @@ pub(crate) async fn explain(args: RunArgs, shell: &Shell) -> Result<ExitCode> {
     let options = turn::run_options(&args, &host, false)?;
     let explanation = host.explain(&adapter, turn, &options).await?;
     if args.json {
-        return shell.json(&json(adapter.info(), &explanation));
+        return shell.json(&ExplainedTurn::new(adapter.info(), &explanation));
     }
     show(adapter.info(), &explanation, shell);
     Ok(ExitCode::SUCCESS)
 }
 
-fn json(info: &AdapterInfo, explanation: &Explanation) -> Value {
-    let mut object = serde_json::json!({
-        "adapter": info.id,
-        "workspace": explanation.turn.workspace,
-        "options": explanation.turn.options,
-        "environment": explanation.environment,
-        "probes": explanation.probes,
-        "unknown": explanation.unknown,
-    });
-    let mut add = |more: Value| {
-        if let (Value::Object(object), Value::Object(more)) = (&mut object, more) {
-            object.extend(more);
+/// What a turn would start, as far as it is known without starting anything. What is not known is null.
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "ExplainedTurn")]
+pub(crate) struct ExplainedTurn<'a> {
+    /// The id of the adapter.
+    adapter: &'a str,
+    /// The folder that the agent would work in.
+    workspace: &'a Path,
+    /// The adapter's options in effect.
+    options: &'a BTreeMap<String, Value>,
+    /// The names of the variables that the agent would get.
+    environment: &'a [String],
+    /// What the adapter would do first to find its agent. It was not done.
+    probes: &'a [String],
+    /// Why something is not known without these probes.
+    unknown: Option<&'a str>,
+    /// The agent's program.
+    program: Option<&'a str>,
+    /// The agent's version.
+    version: Option<&'a str>,
+    /// Whether the adapter was tested with that version.
+    support: Option<Support>,
+    /// The arguments, in order.
+    args: Option<Vec<String>>,
+    /// The variables that the adapter sets.
+    sets: Option<BTreeMap<&'a str, String>>,
+    /// The launch files: names and contents.
+    files: Option<BTreeMap<&'a str, Cow<'a, str>>>,
+    /// What would be written to the agent's stdin at the start.
+    stdin: Option<Cow<'a, str>>,
+    /// Whether stdin would stay open after that.
+    stdin_open: Option<bool>,
+    /// How the agent's output would be cut into frames.
+    framing: Option<Framing>,
+    /// How the process would exit.
+    exit_behavior: Option<ExitBehavior>,
+    /// Settings that the agent cannot apply.
+    unsupported: Option<&'a [UnsupportedSetting]>,
+}
+
+impl<'a> ExplainedTurn<'a> {
+    fn new(info: &'a AdapterInfo, explanation: &'a Explanation) -> ExplainedTurn<'a> {
+        let Explanation { binary, turn, plan, probes, unknown, environment, .. } = explanation;
+        let (binary, plan) = (binary.as_ref(), plan.as_ref());
+        let named = |(name, value): &'a (String, Arg)| (name.as_str(), shown(value));
+        let content = |(name, bytes): &'a (String, Vec<u8>)| (name.as_str(), String::from_utf8_lossy(bytes));
+        ExplainedTurn {
+            adapter: &info.id,
+            workspace: &turn.workspace,
+            options: &turn.options,
+            environment,
+            probes,
+            unknown: unknown.as_deref(),
+            program: binary.map(|binary| binary.program.as_str()),
+            version: binary.and_then(|binary| binary.version.as_deref()),
+            support: binary.map(|binary| binary.support),
+            args: plan.map(|plan| plan.args.iter().map(shown).collect()),
+            sets: plan.map(|plan| plan.variables.iter().map(named).collect()),
+            files: plan.map(|plan| plan.files.iter().map(content).collect()),
+            stdin: plan.map(|plan| String::from_utf8_lossy(&plan.stdin)),
+            stdin_open: plan.map(|plan| plan.stdin_open),
+            framing: plan.map(|plan| plan.framing),
+            exit_behavior: plan.map(|plan| plan.exit_behavior),
+            unsupported: plan.map(|plan| plan.unsupported.as_slice()),
         }
-    };
-    if let Some(binary) = &explanation.binary {
-        add(serde_json::json!({ "program": binary.program, "version": binary.version, "support": binary.support }));
     }
-    if let Some(plan) = &explanation.plan {
-        add(serde_json::json!({
-            "args": plan.args.iter().map(shown).collect::<Vec<_>>(),
-            "sets": plan.variables.iter().map(|(name, value)| (name.clone(), shown(value))).collect::<BTreeMap<_, _>>(),
-            "files": plan.files.iter().map(|(name, content)| (name.clone(), String::from_utf8_lossy(content).into_owned()))
-                .collect::<BTreeMap<_, _>>(),
-            "stdin": String::from_utf8_lossy(&plan.stdin),
-            "stdin_open": plan.stdin_open,
-            "framing": plan.framing,
-            "exit_behavior": plan.exit_behavior,
-            "unsupported": plan.unsupported,
-        }));
-    }
-    object
 }
 
 fn show(info: &AdapterInfo, explanation: &Explanation, shell: &Shell) {

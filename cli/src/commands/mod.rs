@@ -12,5 +12,6 @@ pub(crate) mod receipt;
 pub(crate) mod replay;
 pub(crate) mod run;
 pub(crate) mod runs;
+pub(crate) mod schema;
 pub(crate) mod sessions;
 pub(crate) mod show;

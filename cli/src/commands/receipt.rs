@@ -13,6 +13,9 @@ pub(crate) struct ReceiptArgs {
     /// Check the receipt, the recording and the events against their digests
     #[arg(long)]
     pub(crate) verify: bool,
+    /// Print JSON, as a receipt is in any case
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 pub(crate) fn receipt(args: &ReceiptArgs, shell: &Shell) -> Result<ExitCode> {
@@ -22,9 +25,13 @@ pub(crate) fn receipt(args: &ReceiptArgs, shell: &Shell) -> Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     let verified = receipt.verify()?;
-    for check in &verified.checks {
-        let mark = if check.holds() { ours("✓").in_style(GOOD) } else { ours("✗").in_style(BAD) };
-        shell.line(mark.ours(" ").foreign(check));
+    if args.json {
+        shell.json(&verified)?;
+    } else {
+        for check in &verified.checks {
+            let mark = if check.holds() { ours("✓").in_style(GOOD) } else { ours("✗").in_style(BAD) };
+            shell.line(mark.ours(" ").foreign(check));
+        }
     }
     Ok(if verified.holds() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }

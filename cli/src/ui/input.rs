@@ -1,6 +1,7 @@
 //! Standard input while a turn runs: a person's answers and messages, or a program's lines of JSON. Parsing a line is
 //! pure; only `Lines` reads, in a separate thread.
 
+use schemars::JsonSchema;
 use serde::Deserialize;
 use std::io::BufRead as _;
 use tokio::sync::mpsc;
@@ -11,7 +12,7 @@ use wharf::ask::{Answer, Ask, ChoiceKind, Decision};
 const AHEAD: usize = 16;
 
 /// A line of `--messages --json`.
-#[derive(Debug, PartialEq, Deserialize)]
+#[derive(Debug, PartialEq, Deserialize, JsonSchema)]
 #[serde(tag = "type", rename_all = "kebab-case")]
 pub(crate) enum Control {
     /// A message to the agent.

@@ -16,6 +16,7 @@ mod invalid_input;
 mod labels;
 mod old_formats;
 mod prompts;
+mod schemas;
 mod turns;
 mod tutorial;
 

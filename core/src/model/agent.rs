@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 
 /// An adapter, as it describes itself.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct AdapterInfo {
     /// Short and stable: "copilot". Nothing is decided by it: see [`AdapterInfo::name`] for people.
     pub id: String,
@@ -27,7 +27,7 @@ pub struct AdapterInfo {
 }
 
 /// What an adapter requests, or what a user grants. Both sides have the same four lists.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Access {
     /// Names to look up in PATH, or patterns of absolute paths.
@@ -41,7 +41,7 @@ pub struct Access {
 }
 
 /// An option of an adapter.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct OptionSpec {
     /// As in `--option name=value`.
     pub name: String,
@@ -56,7 +56,7 @@ pub struct OptionSpec {
 }
 
 /// The type of an option's value.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum OptionKind {
     /// True or false.
@@ -74,7 +74,7 @@ pub enum OptionKind {
 }
 
 /// The agent's program, as an adapter found it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Binary {
     /// The absolute path.
     pub program: String,
@@ -113,7 +113,7 @@ impl Binary {
 }
 
 /// What a version of an agent can do.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 #[expect(missing_docs, reason = "the names say it; docs/glossary.md has a sentence for each")]
@@ -152,7 +152,7 @@ impl fmt::Display for Capability {
 }
 
 /// Whether an adapter was tested with a version of its agent.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Support {
     /// It was.
@@ -168,7 +168,7 @@ pub enum Support {
 }
 
 /// Whether the agent has a login.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "state", content = "detail", rename_all = "kebab-case")]
 pub enum Login {
     /// How it was found.
@@ -180,7 +180,7 @@ pub enum Login {
 }
 
 /// Something that a preflight tells the user.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Note {
     /// How important it is.
     pub level: LogLevel,
@@ -205,7 +205,7 @@ pub enum LogLevel {
 }
 
 /// A model that an agent offers.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Model {
     /// The value for `--model`.
     pub id: String,
@@ -224,8 +224,9 @@ pub struct Model {
 }
 
 /// The available models, or why there is no list.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "state", content = "detail", rename_all = "kebab-case")]
+#[schemars(rename = "Answer")]
 pub enum ModelList {
     /// The models.
     Models(Vec<Model>),

@@ -100,7 +100,7 @@ pub enum ChoiceKind {
 }
 
 /// A caller's answer to an ask.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[non_exhaustive]
 pub struct Answer {
     /// The id of the ask.
@@ -147,7 +147,7 @@ impl Answer {
 }
 
 /// What was decided. Choices are picked by kind, not by position.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Decision {
     /// Yes, this time.

@@ -88,7 +88,7 @@ pub enum EventKind {
         scope: String,
         /// When it resets; RFC 3339 in JSON.
         #[serde(with = "time::rfc3339_option")]
-        #[schemars(with = "Option<String>")]
+        #[schemars(with = "Option<time::Rfc3339>")]
         resets_at: Option<SystemTime>,
         /// Whether it stops the agent now.
         blocked: bool,
@@ -135,8 +135,8 @@ pub enum EventKind {
     },
     /// A frame beyond the size limit, skipped.
     Oversized {
-        /// stdout or stderr.
-        stream: String,
+        /// Which of the agent's streams it came from.
+        stream: OutputStream,
         /// In bytes.
         length: u64,
         /// The beginning of the frame.
@@ -160,6 +160,15 @@ impl EventKind {
     }
 }
 
+/// A stream that an agent writes to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+#[expect(missing_docs, reason = "the names say it")]
+pub enum OutputStream {
+    Stdout,
+    Stderr,
+}
+
 /// What was started: the first event of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[non_exhaustive]
@@ -168,7 +177,7 @@ pub struct RunStarted {
     pub run: String,
     /// When it started; RFC 3339 in JSON.
     #[serde(with = "time::rfc3339")]
-    #[schemars(with = "String")]
+    #[schemars(with = "time::Rfc3339")]
     pub started: SystemTime,
     /// The adapter in use.
     pub adapter: AdapterId,

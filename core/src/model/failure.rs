@@ -132,7 +132,7 @@ pub enum Retry {
     At {
         /// RFC 3339 in JSON.
         #[serde(with = "time::rfc3339")]
-        #[schemars(with = "String")]
+        #[schemars(with = "time::Rfc3339")]
         time: SystemTime,
     },
     /// Only after a person did something.

@@ -19,13 +19,13 @@ pub use agent::{
     json_or_text,
 };
 pub use ask::{Answer, AnsweredBy, Ask, AskAnswered, AskKind, Choice, ChoiceKind, Decision};
-pub use event::{AdapterId, AgentId, Event, EventKind, RunStarted, SessionInfo, TextPart, TurnEnd};
+pub use event::{AdapterId, AgentId, Event, EventKind, OutputStream, RunStarted, SessionInfo, TextPart, TurnEnd};
 pub use failure::{ErrorClass, Failure, Outcome, Retry};
 pub use money::{Currency, Money};
 pub use options::{SettingError, parse_option};
 pub use plan::{Arg, ExitBehavior, Framing, Plan, UnsupportedSetting};
 pub use report::{Drift, Exit, Report, ReportSession, ReportTool};
-pub use schema::schema;
+pub use schema::{Direction, EVENT as EVENT_SCHEMA, SchemaHead, schema};
 pub use tool::{FileChange, FileChangeKind, ToolCall, ToolStatus};
 pub use turn::{Approvals, Effort, Labels, NextTurn, SessionChoice, Settings, ToolRules, Turn};
 pub use usage::{Usage, UsageFigures, UsageScope};

@@ -70,7 +70,7 @@ impl Arg {
 }
 
 /// How a stream is cut into frames.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Framing {
     /// Each frame is a line, ended by "\n"; the last one perhaps by the end of the stream.
@@ -82,7 +82,7 @@ pub enum Framing {
 }
 
 /// How a process exits after its turn.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ExitBehavior {
     /// By itself.

@@ -1,5 +1,7 @@
 //! How times are written in JSON: a point in time as RFC 3339 text in UTC, a span as whole milliseconds.
 
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use std::borrow::Cow;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// A point in time as RFC 3339 text in UTC: `2026-11-18T04:47:41Z`.
@@ -17,6 +19,25 @@ pub fn from_unix_seconds(seconds: u64) -> SystemTime {
     // Beyond what a clock can hold, an agent is wrong; the year 9999 is as far as the text form goes.
     const LATEST: u64 = 253_402_207_200;
     UNIX_EPOCH + Duration::from_secs(seconds.min(LATEST))
+}
+
+/// The form of a time in a JSON Schema, for `#[schemars(with = …)]`. A pattern and not the format `date-time`: validators
+/// refuse formats that they do not know.
+#[derive(Debug)]
+pub struct Rfc3339;
+
+impl JsonSchema for Rfc3339 {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        "Rfc3339".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": "string", "pattern": r"^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d+)?Z$" })
+    }
 }
 
 /// The whole milliseconds of a span.

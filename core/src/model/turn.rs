@@ -3,6 +3,7 @@
 use super::agent::{OptionKind, OptionSpec};
 use super::money::Money;
 use super::options::{SettingError, check_option};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -75,7 +76,7 @@ pub struct Turn {
 /// let mut turn = wharf_core::model::NextTurn::new("And louder");
 /// turn.model = Some("echo-loud".into());
 /// ```
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
 #[non_exhaustive]
 pub struct NextTurn {
     /// What the agent is asked to do.
@@ -110,7 +111,7 @@ pub enum SessionChoice {
 }
 
 /// What happens when the agent requests to use a tool.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Approvals {
     /// It may.
@@ -136,7 +137,7 @@ pub struct ToolRules {
 }
 
 /// How much the model reasons, on a scale that is common to all agents. Adapters map it to their agent's own.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]
 #[expect(missing_docs, reason = "a scale: only the order has a meaning")]

@@ -1,11 +1,12 @@
 //! Rules: which asks are answered without a person.
 
 use crate::model::{Answer, Ask, AskKind, Decision};
+use schemars::JsonSchema;
 use serde::Deserialize;
 use std::fmt;
 
 /// What is answered without asking a person: by the first rule that matches, else by `default`.
-#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AskRules {
     /// Checked in order.
@@ -17,7 +18,7 @@ pub struct AskRules {
 }
 
 /// One rule.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AskRule {
     /// The tool's name; `*` at its end matches anything.
@@ -29,7 +30,7 @@ pub struct AskRule {
 }
 
 /// What a rule answers.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum RuleAnswer {
     /// Wait for a person's answer, until the timeout.

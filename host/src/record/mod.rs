@@ -22,7 +22,9 @@ pub(crate) use format::Kind;
 pub(crate) use journal::Journal;
 pub(crate) use playback::{Playback, Step, single_frames};
 pub use prune::Pruned;
-pub use receipt::{Check, EventsDigest, Receipt, ReceiptProgram, RecordingDigest, StoredReceipt, Verified};
+pub use receipt::{
+    Check, EventsDigest, Receipt, ReceiptFile, ReceiptProgram, RecordingDigest, StoredReceipt, Verified,
+};
 pub use recorded_events::{RecordedEvents, UnreadableLine};
 pub(crate) use records::{EndRecord, NoteRecord};
 pub use records::{LaunchRecord, Streams};

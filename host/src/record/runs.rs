@@ -11,6 +11,7 @@ use super::recorded_events::RecordedEvents;
 use super::records::{LaunchRecord, Streams};
 use crate::disk::{Links, open_plain_file, read_at_most, read_plain_file};
 use crate::error::{Error, Result};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::io::{self, Seek as _};
 use std::path::{Path, PathBuf};
@@ -140,7 +141,7 @@ impl Runs {
 }
 
 /// A run in a list.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[non_exhaustive]
 pub struct RunEntry {
     /// The id of the run; ids sort by time.
@@ -149,6 +150,7 @@ pub struct RunEntry {
     pub path: PathBuf,
     /// When it started; RFC 3339 in JSON.
     #[serde(with = "time::rfc3339")]
+    #[schemars(with = "time::Rfc3339")]
     pub started: SystemTime,
     /// The size of all its files.
     pub bytes: u64,
@@ -166,7 +168,7 @@ pub struct RunEntry {
 }
 
 /// Whether a run is live, or how it ended.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(tag = "state", rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum RunState {
@@ -177,6 +179,7 @@ pub enum RunState {
         outcome: Outcome,
         /// When it ended; RFC 3339 in JSON.
         #[serde(with = "time::rfc3339")]
+        #[schemars(with = "time::Rfc3339")]
         ended: SystemTime,
     },
     /// It is being written.

@@ -5,7 +5,7 @@ use crate::guest::{Adapter, Chunk, Effects, Fault, Imports, Instance};
 use crate::record::{Journal, Kind, NoteRecord};
 use std::collections::VecDeque;
 use std::time::Duration;
-use wharf_core::model::{Binary, EventKind, Exit, Framing, NextTurn, Turn};
+use wharf_core::model::{Binary, EventKind, Exit, Framing, NextTurn, OutputStream, Turn};
 use wharf_core::stream::frame::{Framer, Item};
 use wharf_core::stream::{StreamedEvent, Tail};
 use wharf_core::turn::{Action, AdapterInput, Delivery, Driver, Effect, EndFacts, EventSink, Input, TurnResult};
@@ -206,7 +206,7 @@ impl Exchange {
         let effects = match item {
             Item::Batch(batch) => guest.parse_chunk(Chunk { stderr, offset: batch.offset, frames: batch.data }).await?,
             Item::Oversized { length, head, .. } => {
-                let stream = if stderr { "stderr" } else { "stdout" }.to_owned();
+                let stream = if stderr { OutputStream::Stderr } else { OutputStream::Stdout };
                 let event = EventKind::Oversized { stream, length, head: head.clone() };
                 let effects = guest.oversized(stderr, length, head).await?;
                 self.apply(Effect::Emit(event.into()), io, actions);

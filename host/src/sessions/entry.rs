@@ -3,11 +3,12 @@
 use std::path::PathBuf;
 use std::time::SystemTime;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use wharf_core::model::{Labels, Outcome, Usage, time};
 
 /// What is remembered about a session.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[non_exhaustive]
 pub struct SessionEntry {
     /// The latest id that the agent gave it: a later turn resumes it by this.
@@ -34,9 +35,11 @@ pub struct SessionEntry {
     pub session_usage: Option<Usage>,
     /// When wharf first saw it; RFC 3339 in JSON.
     #[serde(with = "time::rfc3339")]
+    #[schemars(with = "time::Rfc3339")]
     pub created: SystemTime,
     /// When its last turn ended; RFC 3339 in JSON.
     #[serde(with = "time::rfc3339")]
+    #[schemars(with = "time::Rfc3339")]
     pub updated: SystemTime,
     /// The runs of its turns, latest last. Some may have been deleted since.
     pub runs: Vec<String>,

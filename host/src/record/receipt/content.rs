@@ -4,6 +4,7 @@ use std::io;
 use std::path::Path;
 use std::time::SystemTime;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
@@ -20,7 +21,7 @@ use wharf_core::model::{AdapterId, Failure, FileChange, Labels, Outcome, ReportT
 pub(crate) const FORMAT: u64 = 3;
 
 /// The content of a receipt. The seal adds the members `format` and `sha256`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[non_exhaustive]
 pub struct Receipt {
     /// The run's id.
@@ -39,9 +40,11 @@ pub struct Receipt {
     pub labels: Labels,
     /// When the run started.
     #[serde(with = "time::rfc3339")]
+    #[schemars(with = "time::Rfc3339")]
     pub started: SystemTime,
     /// When the run ended.
     #[serde(with = "time::rfc3339")]
+    #[schemars(with = "time::Rfc3339")]
     pub ended: SystemTime,
     /// How the turn ended.
     pub outcome: Outcome,
@@ -63,8 +66,20 @@ pub struct Receipt {
     pub events: Option<EventsDigest>,
 }
 
+/// A receipt as its file has it.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct ReceiptFile {
+    /// What it says.
+    #[serde(flatten)]
+    pub receipt: Receipt,
+    /// The version of the format.
+    pub format: u64,
+    /// The SHA-256 of the canonical JSON without this member, in hexadecimal.
+    pub sha256: String,
+}
+
 /// The agent's program.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ReceiptProgram {
     /// The absolute path.
     pub path: String,
@@ -75,7 +90,7 @@ pub struct ReceiptProgram {
 }
 
 /// The size and digest of the recording.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RecordingDigest {
     /// The length of the file.
     pub bytes: u64,
@@ -92,7 +107,7 @@ impl From<Summary> for RecordingDigest {
 }
 
 /// The length and digest of the event file.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct EventsDigest {
     /// How many events, one per line.
     pub count: u64,
@@ -111,12 +126,13 @@ impl EventsDigest {
 impl Receipt {
     /// Puts the receipt into its canonical form, and adds the digest of that.
     pub fn seal(self) -> SealedReceipt {
-        let mut value = serde_json::to_value(&self).expect("a receipt has only texts as keys");
-        value["format"] = Value::from(FORMAT);
-        let sha256 = hex(&Sha256::digest(canonical(&mut value)));
-        value["sha256"] = Value::from(sha256.as_str());
-        let text = canonical(&mut value) + "\n";
-        SealedReceipt { receipt: self, sha256, text }
+        let mut file = ReceiptFile { receipt: self, format: FORMAT, sha256: String::new() };
+        let json = |file: &ReceiptFile| serde_json::to_value(file).expect("a receipt has only texts as keys");
+        let mut unsealed = json(&file);
+        unsealed.as_object_mut().map(|members| members.remove("sha256"));
+        file.sha256 = hex(&Sha256::digest(canonical(&mut unsealed)));
+        let text = canonical(&mut json(&file)) + "\n";
+        SealedReceipt { receipt: file.receipt, sha256: file.sha256, text }
     }
 }
 

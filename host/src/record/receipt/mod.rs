@@ -23,6 +23,6 @@ mod stored;
 mod tests;
 mod verify;
 
-pub use content::{EventsDigest, Receipt, ReceiptProgram, RecordingDigest};
+pub use content::{EventsDigest, Receipt, ReceiptFile, ReceiptProgram, RecordingDigest};
 pub use stored::StoredReceipt;
 pub use verify::{Check, Verified};

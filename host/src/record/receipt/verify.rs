@@ -5,6 +5,7 @@ use std::fmt;
 use std::io;
 use std::path::Path;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::value::RawValue;
 use sha2::{Digest as _, Sha256};
@@ -15,7 +16,7 @@ use crate::error::{Error, Result};
 use crate::record::folder::{EVENTS, RECEIPT, RECORDING};
 
 /// The result of checking a receipt.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[non_exhaustive]
 pub struct Verified {
     /// The content of the receipt, even if a check failed.
@@ -32,7 +33,7 @@ impl Verified {
 }
 
 /// One property of a file that was compared with the receipt.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[non_exhaustive]
 pub struct Check {
     /// The name of the file.
