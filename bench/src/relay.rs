@@ -6,8 +6,7 @@
 //! redact, check or supervise, which wharf does.
 
 use crate::{Result, error};
-use serde::Deserialize;
-use serde_json::value::RawValue;
+use serde::de::IgnoredAny;
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, BufRead as _, BufReader, BufWriter, Read as _, Write as _};
@@ -47,16 +46,23 @@ pub(crate) fn copy(agent: &Path) -> Result<()> {
     Ok(())
 }
 
-#[derive(Deserialize)]
-struct Response<'a> {
-    #[serde(borrow)]
-    result: Events<'a>,
-}
+/// What the events of a response come after.
+const EVENTS: &str = "\"events\":[";
 
-#[derive(Deserialize)]
-struct Events<'a> {
-    #[serde(borrow)]
-    events: Vec<&'a RawValue>,
+/// The events of a response, each as it is written. One pass, as with `RawValue`, whose feature would be on for wharf
+/// too.
+fn events(response: &str) -> Result<Vec<&str>> {
+    let start = response.find(EVENTS).ok_or_else(|| error("the sidecar sent no events"))? + EVENTS.len();
+    let mut rest = &response[start..];
+    let mut events = Vec::new();
+    while rest.starts_with('{') {
+        let mut values = serde_json::Deserializer::from_str(rest).into_iter::<IgnoredAny>();
+        values.next().transpose()?;
+        let (event, after) = rest.split_at(values.byte_offset());
+        events.push(event);
+        rest = after.strip_prefix(',').unwrap_or(after);
+    }
+    Ok(events)
 }
 
 /// The connection to the sidecar, and the output.
@@ -85,10 +91,10 @@ impl Exchange {
         if self.responses.read_line(&mut self.response)? == 0 {
             return Err(error("the sidecar exited before its response"));
         }
-        for event in serde_json::from_str::<Response<'_>>(&self.response)?.result.events {
+        for event in events(&self.response)? {
             self.seq += 1;
             write!(self.out, r#"{{"seq":{},"at":{at},"#, self.seq)?;
-            self.out.write_all(&event.get().as_bytes()[1..])?;
+            self.out.write_all(&event.as_bytes()[1..])?;
             self.out.write_all(b"\n")?;
         }
         Ok(self.out.flush()?)

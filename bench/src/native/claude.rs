@@ -2,7 +2,7 @@
 
 use super::{Event, Money, Str, Tool, Tools, TurnEnd, Usage};
 use serde::Deserialize;
-use serde_json::value::RawValue;
+use serde_json::Value;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
@@ -85,8 +85,7 @@ struct Block<'a> {
     id: Str<'a>,
     #[serde(borrow)]
     name: Str<'a>,
-    #[serde(borrow)]
-    input: Option<&'a RawValue>,
+    input: Option<Value>,
     #[serde(borrow)]
     tool_use_id: Str<'a>,
     #[serde(borrow)]

@@ -2,7 +2,7 @@
 
 use super::{Event, Str, Tool, Tools, TurnEnd, Units, Usage};
 use serde::Deserialize;
-use serde_json::value::RawValue;
+use serde_json::Value;
 use std::borrow::Cow;
 
 /// What later lines refer to.
@@ -21,8 +21,7 @@ struct Line<'a> {
     session: Str<'a>,
     #[serde(rename = "exitCode")]
     exit_code: Option<i32>,
-    #[serde(borrow)]
-    usage: Option<Totals<'a>>,
+    usage: Option<Totals>,
 }
 
 #[derive(Deserialize, Default)]
@@ -45,8 +44,7 @@ struct Data<'a> {
     tool_name: Str<'a>,
     #[serde(borrow)]
     tool_title: Str<'a>,
-    #[serde(borrow)]
-    arguments: Option<&'a RawValue>,
+    arguments: Option<Value>,
     #[serde(borrow)]
     text: Str<'a>,
     success: Option<bool>,
@@ -70,11 +68,10 @@ struct Content {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Totals<'a> {
+struct Totals {
     premium_requests: Option<f64>,
     total_api_duration_ms: Option<u64>,
-    #[serde(borrow)]
-    code_changes: Option<&'a RawValue>,
+    code_changes: Option<Value>,
 }
 
 pub(super) fn parse(state: &mut State, (tools, at): (&mut Tools, u64), line: &[u8], mut emit: impl FnMut(&Event<'_>)) {
@@ -145,7 +142,7 @@ pub(super) fn parse(state: &mut State, (tools, at): (&mut Tools, u64), line: &[u
     }
 }
 
-fn end(state: &State, session: Str<'_>, usage: Option<Totals<'_>>, failed: bool, mut emit: impl FnMut(&Event<'_>)) {
+fn end(state: &State, session: Str<'_>, usage: Option<Totals>, failed: bool, mut emit: impl FnMut(&Event<'_>)) {
     let model = state.model.as_deref().map(Cow::Borrowed);
     emit(&Event::Session { id: session, resumed: None, model, agent_version: None });
     if let Some(totals) = usage {

@@ -1,4 +1,5 @@
 //! The loop that somebody would write without wharf, in Rust, with `serde_json`: typed, borrowed, one pass over a line.
+//! Only what has no type, as the input of a tool, is a `Value`: the feature `raw_value` would be on for wharf too.
 //!
 //! For the corpora it writes the same lines as wharf, which the benchmark checks. It does nothing else: no recording, no
 //! supervision, no redaction, no limits, no report.
@@ -8,7 +9,7 @@ mod copilot;
 
 use crate::corpus::AgentKind;
 use serde::Serialize;
-use serde_json::value::RawValue;
+use serde_json::Value;
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::io::{self, BufRead as _, BufReader, BufWriter, Write};
@@ -30,7 +31,7 @@ pub(crate) enum Event<'a> {
     ToolOutput { id: Cow<'a, str>, parent: Str<'a>, text: Cow<'a, str> },
     Usage(Usage<'a>),
     Context { used: u64, window: u64 },
-    Other { name: &'static str, payload: &'a RawValue },
+    Other { name: &'static str, payload: Value },
     TurnEnded(TurnEnd<'a>),
 }
 
@@ -48,7 +49,7 @@ pub(crate) struct Tool<'a> {
     name: Str<'a>,
     title: Str<'a>,
     status: &'static str,
-    input: Option<&'a RawValue>,
+    input: Option<Value>,
     output: Str<'a>,
     exit_code: Option<i32>,
     duration_ms: Option<u64>,
@@ -89,9 +90,9 @@ struct Units {
 pub(crate) struct TurnEnd<'a> {
     outcome: &'static str,
     detail: Str<'a>,
-    error: Option<&'a RawValue>,
+    error: Option<()>,
     answer: Str<'a>,
-    structured_output: Option<&'a RawValue>,
+    structured_output: Option<()>,
 }
 
 impl<'a> TurnEnd<'a> {

@@ -27,6 +27,7 @@ mod asks;
 mod events;
 #[cfg(target_os = "linux")]
 mod messages;
+mod nesting;
 #[cfg(target_os = "linux")]
 mod outcomes;
 #[cfg(target_os = "linux")]

@@ -1,5 +1,6 @@
 //! What is known about an adapter and about the agent that it found.
 
+use super::json;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -52,6 +53,7 @@ pub struct OptionSpec {
     /// The allowed values, if only some are.
     pub choices: Vec<String>,
     /// The value if nobody sets it.
+    #[serde(default, deserialize_with = "json::optional")]
     pub default: Option<serde_json::Value>,
 }
 
@@ -220,6 +222,7 @@ pub struct Model {
     /// Whether the agent uses it if none is named.
     pub is_default: bool,
     /// Whatever else the vendor publishes about it.
+    #[serde(default, deserialize_with = "json::optional")]
     pub extra: Option<serde_json::Value>,
 }
 
@@ -236,9 +239,4 @@ pub enum ModelList {
     Unavailable(String),
     /// Only with a login; how to log in.
     NeedsAuth(String),
-}
-
-/// JSON text from an adapter: parsed, or kept as a string if it does not parse, so that nothing is lost.
-pub fn json_or_text(text: String) -> serde_json::Value {
-    serde_json::from_str(&text).unwrap_or(serde_json::Value::String(text))
 }

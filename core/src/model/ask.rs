@@ -1,5 +1,6 @@
 //! A question of the agent, and its answer.
 
+use super::json;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -20,6 +21,7 @@ pub struct Ask {
     /// The tool call that it is about.
     pub tool_id: Option<String>,
     /// The tool's input, or the question's own form.
+    #[serde(deserialize_with = "json::value")]
     pub detail: Value,
     /// The choices that the agent offers.
     pub choices: Vec<Choice>,
@@ -111,7 +113,7 @@ pub struct Answer {
     #[serde(default)]
     pub text: Option<String>,
     /// The tool's input, changed.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "json::optional")]
     pub input: Option<Value>,
     /// Who answered, for the event and the receipt: a person's name, a bot's.
     #[serde(default)]
@@ -198,6 +200,8 @@ pub struct AskAnswered {
     /// A text that came with the answer.
     pub text: Option<String>,
     /// The tool's input, changed by the answer.
+    #[serde(default, deserialize_with = "json::optional")]
+    #[schemars(!default)]
     pub input: Option<Value>,
     /// Who answered.
     pub by: AnsweredBy,
@@ -208,10 +212,16 @@ pub struct AskAnswered {
 impl AskAnswered {
     /// An answer, applied to its ask.
     pub fn new(ask: &Ask, answer: Answer, by: AnsweredBy) -> AskAnswered {
+        let id = ask.id.clone();
+        if answer.input.as_ref().is_some_and(json::is_too_deep) {
+            // It could not be read again. Without it a yes would allow the input that somebody wanted to change.
+            let text = Some("the changed input is nested too deeply".to_owned());
+            return AskAnswered { id, choice: Decision::Deny.choose(ask), text, input: None, by, name: answer.name };
+        }
         // Changed input counts only with a yes.
         let input = answer.input.filter(|_| answer.decision.is_permission());
         let choice = answer.decision.choose(ask);
-        AskAnswered { id: ask.id.clone(), choice, text: answer.text, input, by, name: answer.name }
+        AskAnswered { id, choice, text: answer.text, input, by, name: answer.name }
     }
 }
 
@@ -276,5 +286,13 @@ mod tests {
         };
         assert!(input(Decision::Allow).is_some());
         assert_eq!(input(Decision::Deny), None);
+    }
+
+    #[test]
+    fn a_yes_with_input_that_is_nested_too_deeply_is_a_no() {
+        let ask = ask(&[("yes", ChoiceKind::AllowOnce), ("no", ChoiceKind::RejectOnce)]);
+        let deep = (0..=json::DEPTH_LIMIT).fold(Value::Null, |inner, _| serde_json::json!([inner]));
+        let answered = AskAnswered::new(&ask, Answer::new("1", Decision::Allow).with_input(deep), AnsweredBy::Caller);
+        assert_eq!((answered.choice.as_deref(), answered.input), (Some("no"), None));
     }
 }

@@ -3,6 +3,7 @@
 
 use super::ask::{Ask, AskAnswered};
 use super::failure::{Failure, Outcome};
+use super::json;
 use super::plan::UnsupportedSetting;
 use super::report::Report;
 use super::tool::{FileChange, ToolCall};
@@ -64,6 +65,7 @@ pub enum EventKind {
     /// The agent's plan, in the agent's own form.
     Plan {
         /// As the agent gave it.
+        #[serde(deserialize_with = "json::value")]
         plan: Value,
     },
     /// The agent changed a file.
@@ -147,6 +149,7 @@ pub enum EventKind {
         /// The adapter's name for it.
         name: String,
         /// As the adapter gave it.
+        #[serde(deserialize_with = "json::value")]
         payload: Value,
     },
     /// The last event: how the run ended.
@@ -190,6 +193,7 @@ pub struct RunStarted {
     /// The caller's labels.
     pub labels: Labels,
     /// What was requested of the agent beside the prompt.
+    #[serde(deserialize_with = "json::by_name")]
     pub settings: Settings,
     /// The requested settings that this agent cannot apply.
     pub unsupported: Vec<UnsupportedSetting>,
@@ -270,6 +274,8 @@ pub struct TurnEnd {
     /// The answer, if the agent gives it apart from its messages.
     pub answer: Option<String>,
     /// The answer in the requested schema.
+    #[serde(default, deserialize_with = "json::optional")]
+    #[schemars(!default)]
     pub structured_output: Option<Value>,
 }
 

@@ -4,6 +4,7 @@ mod agent;
 mod ask;
 mod event;
 mod failure;
+mod json;
 mod money;
 mod options;
 mod plan;
@@ -16,11 +17,11 @@ mod usage;
 
 pub use agent::{
     Access, AdapterInfo, Binary, Capability, LogLevel, Login, Model, ModelList, Note, OptionKind, OptionSpec, Support,
-    json_or_text,
 };
 pub use ask::{Answer, AnsweredBy, Ask, AskAnswered, AskKind, Choice, ChoiceKind, Decision};
 pub use event::{AdapterId, AgentId, Event, EventKind, OutputStream, RunStarted, SessionInfo, TextPart, TurnEnd};
 pub use failure::{ErrorClass, Failure, Outcome, Retry};
+pub use json::{DEPTH_LIMIT, is_too_deep, json_or_text, parse_json};
 pub use money::{Currency, Money};
 pub use options::{SettingError, parse_option};
 pub use plan::{Arg, ExitBehavior, Framing, Plan, UnsupportedSetting};

@@ -1,6 +1,7 @@
 //! The values of an adapter's own options: read from text, and checked against what the adapter declares.
 
 use super::agent::{OptionKind, OptionSpec};
+use super::json::{DEPTH_LIMIT, is_too_deep, json_or_text};
 use serde_json::Value;
 use std::fmt;
 
@@ -21,8 +22,20 @@ impl fmt::Display for SettingError {
 
 impl std::error::Error for SettingError {}
 
+/// Checks that a value can be read again when it is part of a record.
+pub(super) fn check_depth(name: &str, value: &Value) -> Result<(), SettingError> {
+    if !is_too_deep(value) {
+        return Ok(());
+    }
+    Err(SettingError {
+        message: format!("the value of `{name}` cannot be used: it is nested too deeply"),
+        hint: format!("nest arrays and objects at most {DEPTH_LIMIT} deep"),
+    })
+}
+
 /// Checks the value of an option. The error lists what is allowed.
 pub(super) fn check_option(adapter: &str, specs: &[OptionSpec], name: &str, value: &Value) -> Result<(), SettingError> {
+    check_depth(name, value)?;
     let Some(spec) = specs.iter().find(|spec| spec.name == name) else {
         let names: Vec<&str> = specs.iter().map(|spec| spec.name.as_str()).collect();
         let known = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
@@ -66,7 +79,7 @@ pub fn parse_option(specs: &[OptionSpec], name: &str, text: &str) -> Value {
         Some(OptionKind::List) if !text.trim_start().starts_with('[') => {
             Value::Array(text.split(',').map(|item| Value::String(item.trim().to_owned())).collect())
         }
-        _ => serde_json::from_str(text).unwrap_or_else(|_| Value::String(text.to_owned())),
+        _ => json_or_text(text.to_owned()),
     }
 }
 

@@ -1,6 +1,7 @@
 //! How a run ended: the last event, and what the library returns.
 
 use super::failure::{Failure, Outcome};
+use super::json;
 use super::plan::UnsupportedSetting;
 use super::tool::{FileChange, ToolStatus};
 use super::usage::Usage;
@@ -20,6 +21,8 @@ pub struct Report {
     /// The final text.
     pub answer: Option<String>,
     /// The answer in the requested schema.
+    #[serde(default, deserialize_with = "json::optional")]
+    #[schemars(!default)]
     pub structured_output: Option<Value>,
     /// The agent's session; null if the agent did not name one.
     pub session: Option<ReportSession>,

@@ -1,5 +1,6 @@
 //! Tool calls and changed files, in events and in reports.
 
+use super::json;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -20,6 +21,8 @@ pub struct ToolCall {
     /// How far it is.
     pub status: ToolStatus,
     /// As the agent gave it.
+    #[serde(default, deserialize_with = "json::optional")]
+    #[schemars(!default)]
     pub input: Option<Value>,
     /// The whole output so far.
     pub output: Option<String>,

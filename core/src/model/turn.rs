@@ -1,8 +1,9 @@
 //! One turn, as the caller requests it.
 
 use super::agent::{OptionKind, OptionSpec};
+use super::json;
 use super::money::Money;
-use super::options::{SettingError, check_option};
+use super::options::{SettingError, check_depth, check_option};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -55,8 +56,10 @@ pub struct Turn {
     /// Which tools it may use.
     pub tools: ToolRules,
     /// MCP servers, in the `{"mcpServers": …}` form.
+    #[serde(default, deserialize_with = "json::optional")]
     pub mcp_servers: Option<Value>,
     /// A JSON Schema for the answer.
+    #[serde(default, deserialize_with = "json::optional")]
     pub output_schema: Option<Value>,
     /// Whether to report text while it is being written.
     pub stream_text: bool,
@@ -67,6 +70,7 @@ pub struct Turn {
     #[serde(default)]
     pub messages: bool,
     /// The adapter's own options.
+    #[serde(deserialize_with = "json::by_name")]
     pub options: BTreeMap<String, Value>,
 }
 
@@ -268,6 +272,9 @@ impl Turn {
                 message: format!("the folder {} cannot be used: its path is not UTF-8", folder.display()),
                 hint: "rename it: agents, events and recordings have paths as text".to_owned(),
             });
+        }
+        for (name, value) in [("mcp_servers", &self.mcp_servers), ("output_schema", &self.output_schema)] {
+            value.iter().try_for_each(|value| check_depth(name, value))?;
         }
         if self.session == SessionChoice::Fresh(None) {
             self.offered_session_id = Some(new_session_id());

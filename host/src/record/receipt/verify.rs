@@ -6,8 +6,8 @@ use std::io;
 use std::path::Path;
 
 use schemars::JsonSchema;
-use serde::Serialize;
-use serde_json::value::RawValue;
+use serde::de::IgnoredAny;
+use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
 use super::content::{EventsDigest, FORMAT, Receipt, RecordingDigest};
@@ -82,9 +82,8 @@ pub(super) fn verify(folder: &Path, text: &[u8]) -> Result<Verified> {
 /// The members are compared as they are written. Parsing and writing them again would hide changes that make no
 /// difference to JSON, and would depend on the serializer writing the same bytes forever.
 pub(super) fn open_seal(text: &[u8]) -> Result<(Vec<Check>, Result<Receipt, String>), String> {
-    let members: BTreeMap<String, &RawValue> =
-        serde_json::from_slice(text).map_err(|error| format!("it is not a JSON object ({error})"))?;
-    let sealed = members.get("sha256").ok_or("it is not sealed: it has no \"sha256\"")?.get();
+    let members = members(text).map_err(|error| format!("it is not a JSON object ({error})"))?;
+    let sealed = members.get("sha256").ok_or("it is not sealed: it has no \"sha256\"")?;
     let unsealed = line_of(members.iter().filter(|(name, _)| *name != "sha256"));
     let expected = format!("sha256 {}", sealed.trim_matches('"'));
     let found = format!("sha256 {}", crate::digest::hex(&Sha256::digest(unsealed)));
@@ -94,16 +93,41 @@ pub(super) fn open_seal(text: &[u8]) -> Result<(Vec<Check>, Result<Receipt, Stri
         Check { file: RECEIPT, expected, found },
         Check { file: RECEIPT, found: form.to_owned(), expected: canonical },
     ];
-    let format = members.get("format").map_or("unknown", |format| format.get());
+    let format = members.get("format").copied().unwrap_or("unknown");
     if format != FORMAT.to_string() {
         return Ok((checks, Err(format!("its format is version {format}, this wharf reads version {FORMAT}"))));
     }
     Ok((checks, serde_json::from_slice(text).map_err(|error| error.to_string())))
 }
 
+/// The members of an object, each as it is written.
+///
+/// `RawValue` of `serde_json` would do the same, but the feature for it gives a key of an agent's JSON a meaning.
+fn members(text: &[u8]) -> Result<BTreeMap<String, &str>, String> {
+    let mut rest = std::str::from_utf8(text).map_err(|error| error.to_string())?.trim_ascii();
+    // All of it is checked before any of it is used.
+    let _: IgnoredAny = serde_json::from_str(rest).map_err(|error| error.to_string())?;
+    rest = rest.strip_prefix('{').ok_or("it does not start with a brace")?;
+    let mut members = BTreeMap::new();
+    while let (Some(name), after_name) = first::<String>(rest) {
+        let value = after_name.trim_ascii_start().strip_prefix(':').unwrap_or(after_name).trim_ascii_start();
+        let (_, after_value) = first::<IgnoredAny>(value);
+        members.insert(name, &value[..value.len() - after_value.len()]);
+        rest = after_value.trim_ascii_start().strip_prefix(',').unwrap_or(after_value);
+    }
+    Ok(members)
+}
+
+/// The first value in a text, and what comes after it.
+fn first<'t, T: Deserialize<'t>>(text: &'t str) -> (Option<T>, &'t str) {
+    let mut values = serde_json::Deserializer::from_str(text).into_iter();
+    let value = values.next().and_then(Result::ok);
+    (value, text.get(values.byte_offset()..).unwrap_or_default())
+}
+
 /// The canonical JSON of an object whose members are canonical.
-fn line_of<'m>(members: impl IntoIterator<Item = (&'m String, &'m &'m RawValue)>) -> String {
-    let member = |(name, value): (&String, &&RawValue)| format!("{}:{value}", serde_json::Value::from(name.as_str()));
+fn line_of<'m>(members: impl IntoIterator<Item = (&'m String, &'m &'m str)>) -> String {
+    let member = |(name, value): (&String, &&str)| format!("{}:{value}", serde_json::Value::from(name.as_str()));
     let members: Vec<String> = members.into_iter().map(member).collect();
     format!("{{{}}}", members.join(","))
 }
