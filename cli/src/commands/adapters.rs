@@ -164,6 +164,11 @@ async fn show(host: &Host, name: &str, json: bool, shell: &Shell) -> Result<Exit
         let default = default.unwrap_or_default().in_style(DIM);
         shell.line(ours("  option       ").then(name).then(choices).ours(": ").foreign(&option.help).then(default));
     }
+    for name in info.access.variables.iter().filter(|name| wharf::loads_code(name)) {
+        let reason = " makes programs load other code: if it is granted, the adapter can read it and the agent gets yours; \
+                      the adapter can never set it";
+        shell.warn(foreign(name).ours(reason));
+    }
     if missing != Access::default() {
         let file = host.dirs().config.display();
         shell.say(ours("\nto grant what is missing, add this to ").foreign(file).ours(":\n"));

@@ -4,6 +4,7 @@
 //! Grants are two-sided. What an adapter did not request it does not get, no matter what was granted; and what it
 //! requested it gets only if the user granted it.
 
+use super::loader_variables::loads_code;
 use super::pattern::{LIST_LIMIT, check_item, check_path_pattern, path_matches};
 use crate::model::Access;
 use std::fmt;
@@ -53,28 +54,6 @@ impl fmt::Display for Denial {
         write!(formatter, "{}: {reason}", self.what)
     }
 }
-
-/// Variables that make a program load other code than its own. An adapter may not set them, whatever was granted.
-const LOADER_VARIABLES: [&str; 18] = [
-    "PATH",
-    "IFS",
-    "ENV",
-    "BASH_ENV",
-    "SHELLOPTS",
-    "NODE_OPTIONS",
-    "PYTHONPATH",
-    "PYTHONSTARTUP",
-    "PERL5OPT",
-    "RUBYOPT",
-    "GIT_SSH_COMMAND",
-    "WHARF_RUN",
-    "WHARF_HOST",
-    "NODE_PATH",
-    "PYTHONHOME",
-    "PERL5LIB",
-    "RUBYLIB",
-    "GIT_EXEC_PATH",
-];
 
 /// Checks the access that an adapter requests, once, when it is loaded: how much it is, and that every pattern is one.
 pub fn check_requested(access: &Access) -> Result<(), String> {
@@ -129,7 +108,7 @@ impl Grants {
 
     /// May the adapter set a variable for the agent?
     pub fn set_variable(&self, name: &str) -> Result<(), Denial> {
-        if LOADER_VARIABLES.contains(&name) || name.starts_with("LD_") || name.starts_with("DYLD_") {
+        if loads_code(name) {
             return Err(Denial { what: format!("setting the variable {name}"), reason: DenialReason::Never });
         }
         self.variable(name)
@@ -210,13 +189,13 @@ mod tests {
         let requested = access(
             &["gh", "~/.local/bin/claude", "**/node_modules/@github/copilot-*/copilot", "undone"],
             &["https://api.example.com", "http://127.0.0.1:8080", "$BASE_URL", "https://ungranted.example.com"],
-            &["TOKEN", "UNGRANTED", "BASE_URL", "PATH", "LD_PRELOAD"],
+            &["TOKEN", "UNGRANTED", "BASE_URL", "PATH", "LD_PRELOAD", "GIT_SSH"],
             &["~/.agent/*.json", "$STATE/*.jsonl", "/etc/ungranted"],
         );
         let granted = access(
             &["gh", "~/.local/bin/claude", "**/node_modules/@github/copilot-*/copilot", "undeclared"],
             &["https://api.example.com", "http://127.0.0.1:8080", "$BASE_URL", "https://undeclared.example.com"],
-            &["TOKEN", "UNDECLARED", "BASE_URL", "PATH", "LD_PRELOAD"],
+            &["TOKEN", "UNDECLARED", "BASE_URL", "PATH", "LD_PRELOAD", "GIT_SSH"],
             &["~/.agent/*.json", "$STATE/*.jsonl", "/etc/undeclared"],
         );
         Grants { requested, granted, named_program: Some("/opt/mine".into()), home: Some("/home/u".into()) }
@@ -290,6 +269,7 @@ mod tests {
             ("PATH", Some(DenialReason::Never)),
             ("LD_PRELOAD", Some(DenialReason::Never)),
             ("DYLD_X", Some(DenialReason::Never)),
+            ("GIT_SSH", Some(DenialReason::Never)),
         ] {
             assert_eq!(reason(grants().set_variable(name)), denied, "{name}");
         }

@@ -2,7 +2,9 @@
 
 mod addresses;
 mod grants;
+mod loader_variables;
 mod pattern;
 
 pub use addresses::{is_loopback, is_public};
 pub use grants::{Denial, DenialReason, Grants, check_requested};
+pub use loader_variables::loads_code;
