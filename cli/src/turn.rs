@@ -2,13 +2,14 @@
 
 use crate::commands::run::args::{RunArgs, SessionBusy};
 use crate::labels::labels;
+use std::collections::BTreeMap;
 use std::io::{IsTerminal as _, Read as _};
 use std::path::Path;
 use std::time::Duration;
 use wharf::adapter::Adapter;
 use wharf::ask::AskRules;
 use wharf::event::Money;
-use wharf::{Approvals, Error, Host, Result, RunOptions, SessionChoice, Timeouts, ToolRules, Turn};
+use wharf::{Approvals, Error, Host, Result, RunOptions, SessionChoice, Timeouts, ToolRules, Turn, Variable};
 
 /// The adapter that is named, and the host with the program that is named.
 pub(crate) async fn adapter_for(args: &RunArgs, host: Host) -> Result<(Adapter, Host)> {
@@ -146,7 +147,7 @@ fn text_file(path: &Path, limit: u64) -> Result<String> {
 }
 
 fn json_file(path: &Path) -> Result<serde_json::Value> {
-    serde_json::from_str(&text_file(path, SETTINGS_LIMIT)?)
+    wharf::parse_json(&text_file(path, SETTINGS_LIMIT)?)
         .map_err(|error| Error::invalid(format!("the file {} is not JSON: {error}", path.display())))
 }
 
@@ -181,10 +182,7 @@ pub(crate) fn run_options(args: &RunArgs, host: &Host, terminal: bool) -> Result
     options.labels = labels(&args.labels)?;
     options.timeouts = Some(timeouts(args, host, terminal)?);
     options.rules = args.rules.as_deref().map(rules_file).transpose()?.unwrap_or_default();
-    for variable in &args.variables {
-        let (name, value) = environment_variable(variable)?;
-        options.variables.insert(name, value);
-    }
+    options.variables = variables(args)?;
     options.home.clone_from(&args.home);
     options.state_dir.clone_from(&args.state_dir);
     options.unrecorded = args.no_record;
@@ -216,15 +214,35 @@ fn timeouts(args: &RunArgs, host: &Host, terminal: bool) -> Result<Timeouts> {
     Ok(timeouts)
 }
 
+/// What `--env` and `--env-plain` set.
+fn variables(args: &RunArgs) -> Result<BTreeMap<String, Variable>> {
+    let mut variables = BTreeMap::new();
+    for given in &args.variables {
+        let (name, value) = environment_variable(given, "--env")?;
+        variables.insert(name, Variable::from(value));
+    }
+    let mut plain = BTreeMap::new();
+    for given in &args.plain_variables {
+        let (name, value) = environment_variable(given, "--env-plain")?;
+        if variables.contains_key(&name) {
+            return Err(Error::invalid(format!("the variable {name} is set with --env and with --env-plain"))
+                .with_hint("use --env-plain if its value is not secret, otherwise --env"));
+        }
+        plain.insert(name, Variable::plain(value));
+    }
+    variables.extend(plain);
+    Ok(variables)
+}
+
 /// NAME=VALUE, or NAME for the value that wharf itself has.
-fn environment_variable(given: &str) -> Result<(String, String)> {
+fn environment_variable(given: &str, flag: &str) -> Result<(String, String)> {
     if let Some((name, value)) = given.split_once('=') {
         return Ok((name.to_owned(), value.to_owned()));
     }
     match std::env::var(given) {
         Ok(value) => Ok((given.to_owned(), value)),
         Err(error) => Err(Error::invalid(format!("the variable {given} cannot be passed on: {error}"))
-            .with_hint(format!("set it, or give its value: --env {given}=VALUE"))),
+            .with_hint(format!("set it, or give its value: {flag} {given}=VALUE"))),
     }
 }
 

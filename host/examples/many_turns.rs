@@ -23,7 +23,7 @@ async fn main() -> Result<()> {
     options.labels.insert("task".to_owned(), "42".to_owned());
     // Two tenants in one process: each of their runs gets its own key and its own state folder, and sees no other's.
     //     options.labels.insert("tenant".to_owned(), tenant.name);
-    //     options.variables.insert("ANTHROPIC_API_KEY".to_owned(), tenant.key);
+    //     options.variables.insert("ANTHROPIC_API_KEY".to_owned(), tenant.key.into());
     //     options.state_dir = Some(tenant.folder);
 
     let mut prompts = PROMPTS.into_iter();

@@ -36,7 +36,7 @@ async fn main() -> Result<()> {
 
     // A variable of this run only. Its value is removed from everything that is recorded.
     let mut options = RunOptions::default();
-    options.variables.insert("SCRIBE_KEY".to_owned(), "anything-will-do".to_owned());
+    options.variables.insert("SCRIBE_KEY".to_owned(), "anything-will-do".into());
 
     let run = host.start(&adapter, Turn::new(prompt), options).await?;
     let report = run.finish().await?;

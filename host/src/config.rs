@@ -3,6 +3,10 @@
 //! A project's file comes with the repository, so the author of the repository wrote it: it may choose an adapter and a
 //! model, and may not grant anything, name programs or loosen approvals.
 
+mod passed_variable;
+
+pub use passed_variable::PassedVariable;
+
 use crate::disk::{Links, read_plain_file};
 use crate::error::{Error, ErrorKind, Result};
 use schemars::JsonSchema;
@@ -38,8 +42,8 @@ pub struct Config {
     pub approvals: Option<Approvals>,
     /// Adapters from the folder that may replace bundled ones, by id.
     pub shadow: Vec<String>,
-    /// Names of variables that every agent gets beside the base set.
-    pub environment: Vec<String>,
+    /// Variables that every agent gets beside the base set.
+    pub environment: Vec<PassedVariable>,
     /// Programs by adapter, instead of what the adapter would find. The keys of this map and of the next two are ids of
     /// bundled and installed adapters. A file that is named by its path is `sha256:DIGEST`, or its absolute path.
     pub programs: BTreeMap<String, PathBuf>,
@@ -163,15 +167,7 @@ impl Config {
     /// Reads the user's file, for something that concerns no project. A missing file sets nothing.
     pub fn load_user(user: &Path) -> Result<Config> {
         // Many people keep their configuration elsewhere, and link to it.
-        let config: Config = read(user, Links::Follow, USER_LIMIT, |_| None)?.unwrap_or_default();
-        if let Some(name) = config.environment.iter().find(|name| name.is_empty() || name.contains(['=', '\0'])) {
-            let message =
-                format!("the configuration {}: {name:?} in `environment` is not a variable's name", user.display());
-            return Err(
-                Error::new(ErrorKind::Config, message).with_hint("list names only; `--env NAME=VALUE` sets a value")
-            );
-        }
-        Ok(config)
+        Ok(read(user, Links::Follow, USER_LIMIT, |_| None)?.unwrap_or_default())
     }
 
     /// Reads the user's file and then the project's, which overrides it. Missing files set nothing.
@@ -273,6 +269,34 @@ mod tests {
         assert!(error.contains(".wharf.toml, line 1"), "{error}");
         let error = load("adapter = [", "").expect_err("refused").to_string();
         assert!(error.contains("line 1"), "{error}");
+    }
+
+    #[test]
+    fn a_variable_can_be_marked_as_secret_or_not() {
+        let config = load(
+            "environment = [\n  \"A\",\n  { name = \"TASK_ID\", secret = false },\n  { name = \"B\", secret = true },\n  { name = \"C\" },\n]\n",
+            "",
+        );
+        let environment = config.expect("good").environment;
+        let found: Vec<(&str, Option<bool>)> = environment.iter().map(|one| (one.name.as_str(), one.secret)).collect();
+        assert_eq!(found, [("A", None), ("TASK_ID", Some(false)), ("B", Some(true)), ("C", None)]);
+    }
+
+    #[test]
+    fn a_malformed_variable_is_an_error_that_names_the_file_and_the_line() {
+        for (entry, reason) in [
+            ("\"A=1\"", "not a variable's name"),
+            ("\"\"", "not a variable's name"),
+            ("7", "a variable's name"),
+            ("{ secret = false }", "missing field `name`"),
+            ("{ name = \"A\", secret = \"no\" }", "expected a boolean"),
+            ("{ name = \"A\", value = \"1\" }", "unknown field `value`"),
+            ("{ name = \"A=1\", secret = false }", "not a variable's name"),
+        ] {
+            let error = load(&format!("environment = [\n  \"GOOD\",\n  {entry},\n]\n"), "").expect_err(entry);
+            let text = error.to_string();
+            assert!(text.contains("config.toml, line 3") && text.contains(reason), "{entry}: {text}");
+        }
     }
 
     #[test]

@@ -15,7 +15,6 @@ use std::time::Duration;
 use tokio::sync::Semaphore;
 use wharf_core::model::{Binary, ErrorClass, Event, EventKind, Failure, ModelList, Plan, Retry, Turn};
 use wharf_core::policy::Grants;
-use wharf_core::stream::Secrets;
 use wharf_supervisor::ReapedRun;
 
 /// Runs agents through adapters. Cheap to clone; one a process is enough for any number of runs.
@@ -74,7 +73,8 @@ impl Host {
 
     /// A host with this configuration, which keeps its files in these folders.
     pub fn new(dirs: Dirs, config: Config) -> Result<Host> {
-        let environment = Environment::of_process(&config.environment);
+        let passed = config.environment.iter().map(|passed| (passed.name.clone(), passed.secrecy()));
+        let environment = Environment::of_process(passed.collect());
         let engine = Engine::new(Some(&dirs.cache.join("compiled")), Limits::default())?;
         if config.limits.runs == Some(0) {
             return Err(Error::new(ErrorKind::Config, "the limit of live runs is 0: no run could start")
@@ -136,13 +136,19 @@ impl Host {
     pub async fn resolve(&self, adapter: &Adapter) -> Result<Binary> {
         let launcher = &self.0.launcher;
         let grants = self.grants(adapter)?;
-        let found = launcher.resolve_now(adapter, &grants, &launcher.environment).await?;
-        found.map_err(|failure| {
-            let error = Error::agent(failure.message);
-            let error =
-                if let Retry::AfterUserAction { action } = failure.retry { error.with_hint(action) } else { error };
-            error.redacted(&Secrets::new(launcher.environment.granted_values(&grants)))
-        })
+        let found = launcher.resolve_now(adapter, &grants, &launcher.environment).await;
+        let found = found.and_then(|found| {
+            found.map_err(|failure| {
+                let error = Error::agent(failure.message);
+                if let Retry::AfterUserAction { action } = failure.retry { error.with_hint(action) } else { error }
+            })
+        });
+        let secrets = launcher.environment.secrets(&grants);
+        let mut binary = found.map_err(|error| error.redacted(&secrets))?;
+        for arg in &mut binary.leading_args {
+            *arg = secrets.redact(arg).into_owned();
+        }
+        Ok(binary)
     }
 
     /// The models that an adapter's agent offers. A recent list is used, unless a fresh one is requested.

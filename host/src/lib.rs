@@ -71,15 +71,19 @@ mod sessions;
 mod temp_folder;
 
 pub use config::{
-    Config, LimitsConfig, PROJECT_FILE, ProjectConfig, RecordingConfig, TimeoutsConfig, duration_from_seconds,
+    Config, LimitsConfig, PROJECT_FILE, PassedVariable, ProjectConfig, RecordingConfig, TimeoutsConfig,
+    duration_from_seconds,
 };
 pub use dirs::Dirs;
 pub use error::{Error, ErrorKind, Result};
+pub use guest::Variable;
 pub use host::{Explanation, Host, not_started, reap_orphans};
 pub use launch::{RunOptions, SessionBusy, WhenBusy};
 pub use run::{Batch, Controller, Delivery, Run, Ticket};
 pub use wharf_core::model::{
-    Approvals, Effort, Labels, NextTurn, SessionChoice, Settings, ToolRules, Turn, parse_option,
+    Approvals, Effort, Labels, NextTurn, SessionChoice, Settings, ToolRules, Turn, parse_json, parse_option,
 };
+pub use wharf_core::policy::loads_code;
+pub use wharf_core::stream::Secrecy;
 pub use wharf_core::turn::Timeouts;
 pub use wharf_supervisor::{Cleanup, LeftoverProcess, ReapedRun, become_subreaper};

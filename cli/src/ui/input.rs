@@ -71,7 +71,7 @@ pub(crate) fn answer(ask: &Ask, line: Option<&str>) -> Result<Answer, String> {
         "a" | "always" => plain(Decision::AllowAlways),
         "n" | "no" => plain(Decision::Deny),
         "s" | "stop" => plain(Decision::DenyAndStop),
-        "e" if ask.input_editable => match serde_json::from_str(rest) {
+        "e" if ask.input_editable => match wharf::parse_json(rest) {
             Ok(input) => Ok(Answer::new(&ask.id, Decision::Allow).with_input(input)),
             Err(error) => Err(format!("  that input is not JSON: {error}")),
         },

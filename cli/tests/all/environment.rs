@@ -117,3 +117,42 @@ fn another_home_leaves_no_way_to_the_usual_folders() {
     sandbox.call(["explain", "-a", "echo", "--state-dir", unmade.to_str().unwrap(), "hello"]);
     assert!(!unmade.exists(), "explain starts and creates nothing");
 }
+
+#[test]
+fn a_value_that_is_marked_as_not_secret_stays_in_the_events() {
+    let sandbox = sandbox();
+    sandbox.write("config.toml", "environment = [{ name = \"TASK_ID\", secret = false }, \"TOKEN\"]\n");
+    let script = Script::new()
+        .line(HELLO)
+        .step("stdout {\"type\":\"say\",\"id\":\"1\",\"text\":\"task-8c1f20 token-77ab01 job-5512aa run-0099ff\"}\\n")
+        .line(DONE);
+    let more = ["--env-plain", "JOB=job-5512aa", "--env", "RUN_KEY=run-0099ff"];
+    let mut command = sandbox.run_command(&script, &more);
+    let run = Finished::of(command.env("TASK_ID", "task-8c1f20").env("TOKEN", "token-77ab01"));
+    run.expect(0, "completed");
+    assert_eq!(run.report()["answer"], "task-8c1f20 [redacted:TOKEN] job-5512aa [redacted:RUN_KEY]");
+    assert!(!files_containing(&sandbox.path("data"), b"task-8c1f20").is_empty());
+    assert_eq!(sandbox.call(["replay", "last", "--diff"]).code, Some(0));
+
+    let both = ["--env-plain", "JOB=1", "--env", "JOB=2"];
+    let run = Finished::of(&mut sandbox.run_command(&script, &both));
+    assert_eq!(run.code, Some(2), "{run:?}");
+    assert!(run.stderr.contains("JOB is set with --env and with --env-plain"), "{run:?}");
+}
+
+#[test]
+fn json_inside_json_of_a_tool_contains_no_secret() {
+    let sandbox = sandbox();
+    let secret = "p\"w&0/rd-8c1f20";
+    let inner = serde_json::json!({ "password": secret }).to_string();
+    let go = inner.replace('&', "\\u0026");
+    let output = format!("{inner} {go}");
+    let tool = serde_json::json!({ "type": "tool", "id": "t", "name": "x", "status": "succeeded", "output": output });
+    let script = Script::new().line(HELLO).line(&tool.to_string()).line(DONE);
+    let run = Finished::of(&mut sandbox.run_command(&script, &["--env", &format!("KEY={secret}")]));
+    run.expect(0, "completed");
+    let tool = run.of_type("tool").next().expect("a tool")["output"].as_str().expect("text").to_owned();
+    assert_eq!(tool.matches("[redacted:KEY]").count(), 2, "{tool}");
+    assert!(!run.stdout.contains("8c1f20"));
+    assert!(files_containing(&sandbox.path("data"), b"8c1f20").is_empty());
+}

@@ -151,3 +151,48 @@ fn an_adapter_describes_itself_with_nothing_granted() {
     assert_eq!((&bare["granted"], &bare["missing"]["programs"]), (&nothing, &json!(["wharf-fake-agent"])));
     assert_eq!(bare["source"], Value::from(guest.to_str()));
 }
+
+#[test]
+fn nothing_that_an_adapter_says_contains_a_secret() {
+    const SECRET: &str = "s3cr3t-8c1f20";
+    let sandbox = sandbox();
+    sandbox.install_faulty();
+    sandbox.write(
+        "config.toml",
+        "[grants.faulty]\nprograms = [\"wharf-fake-agent\"]\nvariables = [\"FAULTY_SECRET\", \"FAULTY_LEAK\"]\n",
+    );
+    let script = sandbox.write("script", "line {\"type\":\"hello\",\"session\":\"s\"}\nline {\"type\":\"done\"}\n");
+    let option = format!("script={}", script.display());
+    let call = |leak: &str, args: &[&str]| {
+        let mut command = sandbox.wharf(args);
+        command.env("PATH", fake_agent().parent().expect("a folder")).env("FAULTY_SECRET", SECRET);
+        Finished::of(command.env("FAULTY_LEAK", leak))
+    };
+    let run = ["run", "--verbose", "--json", "-a", "faulty", "-o", &option, "hello"];
+    for (leak, code, said) in [
+        ("log", 0, "the log says"),
+        ("failure", 3, "the failure says"),
+        ("panic", 4, "the panic says"),
+        ("program", 4, "/the/program/says/"),
+    ] {
+        for args in
+            [&run[..], &["doctor", "--json", "faulty"], &["models", "faulty"], &["explain", "-a", "faulty", "hi"]]
+        {
+            let finished = call(leak, args);
+            let all = format!("{}{}", finished.stdout, finished.stderr);
+            assert!(!all.contains(SECRET), "{leak} {args:?}: {all}");
+            if args[0] == "run" {
+                assert_eq!(finished.code, Some(code), "{leak}: {finished:?}");
+                let clean = format!("{said}[redacted:FAULTY_SECRET]");
+                assert!(all.contains(&clean) || all.contains(&clean.replace("[red", " [red")), "{leak}: {all}");
+            }
+        }
+    }
+    // The version is in the first event, in the recording and in the receipt.
+    assert!(call("log", &["show", "--json", "last"]).success().stdout.contains("1.0.0-[redacted:FAULTY_SECRET]"));
+    assert!(call("log", &["receipt", "last"]).success().stdout.contains("1.0.0-[redacted:FAULTY_SECRET]"));
+    for folder in ["data", "cache"] {
+        let found = wharf_test_support::files_containing(&sandbox.path(folder), SECRET.as_bytes());
+        assert!(found.is_empty(), "{found:?}");
+    }
+}

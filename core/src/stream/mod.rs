@@ -10,6 +10,6 @@ mod text;
 
 pub use event::{Part, PartKind, StreamedEvent, Whole};
 pub use jsonl::Lines;
-pub use redact::{Redactor, Secrets, has_login, is_secret};
+pub use redact::{Redactor, Secrecy, Secrets, has_login, is_secret};
 pub use tail::Tail;
 pub use text::{Quoted, Text};

@@ -3,6 +3,7 @@
 //! The limits are set before every call, and its result is translated after it: whatever a guest does, the caller gets
 //! a value or a [`Fault`] with the end of the guest's stderr, never a panic.
 
+use super::clean::Clean;
 use super::component::{Linked, first_line};
 use super::engine::TICK;
 use super::fault::Fault;
@@ -100,6 +101,15 @@ impl Instance {
         result.map_err(|error| fault(&mut self.store, name, self.compute, &error))
     }
 
+    /// The words of the adapter without secrets. Faults have none when they are made.
+    fn cleaned<T: Clean>(&mut self, result: Result<T, Fault>) -> Result<T, Fault> {
+        let mut value = result?;
+        if let Some(imports) = self.imports() {
+            value.clean(imports.secrets());
+        }
+        Ok(value)
+    }
+
     pub(crate) async fn describe(&mut self) -> Result<AdapterInfo, Fault> {
         call!(self, "describe", false, describe())
     }
@@ -110,11 +120,13 @@ impl Instance {
         program: Option<String>,
         home: Option<String>,
     ) -> Result<Result<Binary, Failure>, Fault> {
-        call!(self, "resolve-binary", true, resolve_binary(program, home))
+        let found = call!(self, "resolve-binary", true, resolve_binary(program, home));
+        self.cleaned(found)
     }
 
     pub(crate) async fn build_args(&mut self, turn: &Turn, binary: &Binary) -> Result<Result<Launch, Failure>, Fault> {
-        call!(self, "build-args", false, build_args(turn, binary))
+        let launch = call!(self, "build-args", false, build_args(turn, binary));
+        self.cleaned(launch)
     }
 
     pub(crate) async fn build_prompt(
@@ -122,7 +134,8 @@ impl Instance {
         turn: &Turn,
         binary: &Binary,
     ) -> Result<Result<PromptDelivery, Failure>, Fault> {
-        call!(self, "build-prompt", false, build_prompt(turn, binary))
+        let prompt = call!(self, "build-prompt", false, build_prompt(turn, binary));
+        self.cleaned(prompt)
     }
 
     /// The text of the effects may be borrowed from the chunk, which is returned with them.
@@ -153,11 +166,13 @@ impl Instance {
         stdout: String,
         stderr: String,
     ) -> Result<Option<Failure>, Fault> {
-        call!(self, "parse-error", false, parse_error(exit, stdout, stderr))
+        let failure = call!(self, "parse-error", false, parse_error(exit, stdout, stderr));
+        self.cleaned(failure)
     }
 
     pub(crate) async fn list_models(&mut self, binary: Option<&Binary>) -> Result<ModelList, Fault> {
-        call!(self, "list-models", true, list_models(binary))
+        let list = call!(self, "list-models", true, list_models(binary));
+        self.cleaned(list)
     }
 }
 
@@ -198,7 +213,11 @@ fn fault(store: &mut Store<State>, call: &'static str, compute: Duration, error:
         (None, Some(trap)) => format!("the adapter trapped: {trap}"),
         (None, None) => format!("the adapter was stopped: {}", last_cause(error)),
     };
-    Fault { call, reason, stderr }
+    let mut fault = Fault { call, reason, stderr };
+    if let Some(imports) = &state.imports {
+        fault.clean(imports.secrets());
+    }
+    fault
 }
 
 /// The innermost cause: the host's own message, if a host function refused.

@@ -6,6 +6,7 @@
 mod adapter;
 mod cache;
 mod catalog;
+mod clean;
 mod component;
 mod engine;
 mod fault;
@@ -21,6 +22,7 @@ pub use catalog::AdapterEntry;
 pub(crate) use catalog::{entries, grants, load};
 pub(crate) use engine::{Engine, Limits};
 pub(crate) use fault::Fault;
+pub use imports::Variable;
 pub(crate) use imports::{Environment, HttpClient, Imports, is_probe_id};
 pub(crate) use instance::{Effects, Instance, Launch, PromptDelivery};
 pub(crate) use v0_1::Chunk;

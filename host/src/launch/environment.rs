@@ -36,11 +36,11 @@ pub(crate) fn environment_for(base: &Environment, adapter: &Adapter, options: &R
         environment = environment.without(&BELOW_HOME);
         for (name, below) in HOME.into_iter().filter(|(name, _)| *name == "HOME" || cfg!(windows)) {
             let folder = if below.is_empty() { home.clone() } else { home.join(below) };
-            variables.insert(name.to_owned(), text(&folder)?);
+            variables.insert(name.to_owned(), text(&folder)?.into());
         }
     }
     if let (Some(folder), Some(name)) = (&options.state_dir, state_variable) {
-        variables.insert(name.to_owned(), text(folder)?);
+        variables.insert(name.to_owned(), text(folder)?.into());
     }
     for name in variables.keys() {
         if name.is_empty() || name.contains(['=', '\0']) {

@@ -27,7 +27,7 @@ impl Launcher {
         grants: &Grants,
         environment: &Environment,
     ) -> Result<Explained> {
-        let secrets = Secrets::new(environment.granted_values(grants));
+        let secrets = environment.secrets(grants);
         let turn = self.complete_turn(adapter, turn)?;
         let mut explained = Explained { turn, binary: None, plan: None, probes: vec![], unknown: None };
         match self.explain_unredacted(adapter, &mut explained, grants, environment).await {
@@ -38,6 +38,7 @@ impl Launcher {
         for probe in &mut explained.probes {
             *probe = secrets.redact(probe).into_owned();
         }
+        explained.plan.iter_mut().for_each(|plan| redact_plan(plan, &secrets));
         Ok(explained)
     }
 
@@ -66,5 +67,17 @@ impl Launcher {
         let mut instance = Instance::start(adapter.component(), Some(imports)).await?;
         explained.plan = Some(plan(adapter, &mut instance, &explained.turn, &binary, grants, environment).await?);
         Ok(())
+    }
+}
+
+/// A plan that is only shown.
+fn redact_plan(plan: &mut Plan, secrets: &Secrets) {
+    let variables = plan.variables.iter_mut().map(|(_, value)| value);
+    for arg in plan.args.iter_mut().chain(variables) {
+        arg.text = secrets.redact(&arg.text).into_owned();
+    }
+    let files = plan.files.iter_mut().map(|(_, content)| content);
+    for bytes in files.chain([&mut plan.stdin]) {
+        *bytes = secrets.redact_bytes(bytes).into_owned();
     }
 }

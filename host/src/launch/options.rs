@@ -1,5 +1,6 @@
 //! What a caller can set for one run.
 
+use crate::guest::Variable;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use wharf_core::model::Labels;
@@ -24,8 +25,8 @@ pub struct RunOptions {
     pub rules: AskRules,
     /// Environment variables for this run only, over those of the host: the agent gets them, and the adapter can read
     /// those that were granted to it. Their values are removed from everything that is recorded, unless they are
-    /// obviously not secret.
-    pub variables: BTreeMap<String, String>,
+    /// obviously not secret, or you say so: [`Variable::plain`].
+    pub variables: BTreeMap<String, Variable>,
     /// The agent's home folder, instead of the user's.
     pub home: Option<PathBuf>,
     /// A folder in which the agent keeps its state (logins, sessions, settings), instead of its usual one. It is

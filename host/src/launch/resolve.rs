@@ -59,7 +59,7 @@ impl Remembered {
             trusted: folders.iter().all(|folder| others_may_write(folder).is_none()),
             path: cache.join("agents").join(&name),
             models: cache.join("models").join(name),
-            secrets: Secrets::new(variables),
+            secrets: environment.secrets(grants),
         }
     }
 

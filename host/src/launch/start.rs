@@ -111,7 +111,7 @@ impl Launcher {
     ) -> Result<Prepared> {
         let prepared = self.prepare_unredacted(adapter, turn, grants, environment).await;
         // A probe may print what it got, and an error may quote it.
-        prepared.map_err(|error| error.redacted(&Secrets::new(environment.granted_values(grants))))
+        prepared.map_err(|error| error.redacted(&environment.secrets(grants)))
     }
 
     async fn prepare_unredacted(
@@ -161,11 +161,13 @@ impl Launcher {
         let permit = self.permit(options.when_busy).await?;
         let environment = environment_for(&self.environment, adapter, &options)?;
         let grants = self.grants(adapter, &environment)?;
-        let secrets = Secrets::new(environment.granted_values(&grants));
+        let secrets = environment.secrets(&grants);
         check_labels(&options.labels, &secrets)?;
         create_state_dir(&options)?;
         let prepared = self.prepare(adapter, turn, &grants, &environment).await?;
-        self.launch(adapter, prepared, options, sessions, (environment, grants, secrets), permit).await
+        let started =
+            self.launch(adapter, prepared, options, sessions, (environment, grants, secrets.clone()), permit).await;
+        started.map_err(|error| error.redacted(&secrets))
     }
 
     /// Starts the process of a prepared turn, and the loop around it.
@@ -213,7 +215,7 @@ impl Launcher {
             used_before,
         };
         let clock = RunClock::start();
-        let mut journal = Journal::new(record.files()?, secrets);
+        let mut journal = Journal::new(record.files()?, secrets.clone());
         let text = serde_json::to_string(&launch).map_err(|error| Error::system("recording the launch", error))?;
         journal.record_text(Kind::Launch, clock.now(), &text);
 
@@ -234,7 +236,7 @@ impl Launcher {
             prompt: plan.stdin,
             stdin_open: plan.stdin_open,
             lines_only: options.lines_only,
-            on_session: Box::new(move |id| session.iter().for_each(|session| session.named(id))),
+            on_session: Box::new(move |id| session.iter().for_each(|session| session.named(&secrets.redact(id)))),
         };
         let id = record.run().to_owned();
         Ok(run::start(id, &adapter.info().id, parts, move |ended| {

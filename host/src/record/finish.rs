@@ -106,10 +106,11 @@ impl RunRecord {
         let event = Event::new(seq + 1, now, EventKind::Report(Box::new(report.clone())));
         journal.write_events(&[&event].into_iter().collect::<Lines>());
         let bytes = journal.bytes();
+        let secrets = journal.secrets().clone();
         let (recording, events) = journal.close();
 
         if let Some(folder) = &self.folder {
-            let receipt = self.receipt(&report, launch, program_digest, recording, events).seal();
+            let receipt = self.receipt(&report, launch, program_digest, recording, events).redacted(&secrets).seal();
             warn_if_failed(receipt.write(folder.path()));
         }
         if let Some(sessions) = sessions {

@@ -7,7 +7,6 @@ use super::format::Kind;
 use super::writer::{RecordingWriter, Summary};
 use crate::digest::hex;
 use sha2::{Digest, Sha256};
-use std::borrow::Cow;
 use std::fs::File;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -82,7 +81,7 @@ impl Journal {
         let Ok(mut value) = serde_json::to_value(&event) else { return event };
         // The type of an event is not text of the agent.
         let kind = value.get_mut("type").map(serde_json::Value::take);
-        if !self.redact_value(&mut value) {
+        if !self.secrets.redact_value(&mut value) {
             return event;
         }
         if let Some(kind) = kind {
@@ -90,35 +89,6 @@ impl Journal {
         }
         // A field with fixed values may have contained a secret. Then the event is omitted.
         serde_json::from_value(value).unwrap_or_else(|_| omitted())
-    }
-
-    /// Returns whether anything was removed.
-    fn redact_value(&self, value: &mut serde_json::Value) -> bool {
-        match value {
-            serde_json::Value::String(text) => match self.secrets.redact(text) {
-                Cow::Borrowed(_) => false,
-                Cow::Owned(clean) => {
-                    *text = clean;
-                    true
-                }
-            },
-            // Every item must be redacted, so no short circuit.
-            serde_json::Value::Array(items) => items.iter_mut().fold(false, |any, item| self.redact_value(item) | any),
-            serde_json::Value::Object(fields) => {
-                let names: Vec<String> = fields.keys().cloned().collect();
-                let mut any = false;
-                for name in names {
-                    if let Some(mut field) = fields.remove(&name) {
-                        any |= self.redact_value(&mut field);
-                        let clean = self.secrets.redact(&name).into_owned();
-                        any |= clean != name;
-                        fields.insert(clean, field);
-                    }
-                }
-                any
-            }
-            _ => false,
-        }
     }
 
     pub(crate) fn secrets(&self) -> &Secrets {
@@ -148,8 +118,7 @@ impl Journal {
         let mut clean = Lines::default();
         for line in lines.bytes.split_inclusive(|byte| *byte == b'\n') {
             if self.secrets.are_in(line) {
-                // Not every event that can be written can be read: an agent's JSON may be nested to the limit, or
-                // have keys with a meaning in `serde_json`.
+                // Every event can be read again. One that could not must not be shown.
                 let (seq, at, kind) = if let Ok(event) = serde_json::from_slice::<Event>(line) {
                     (event.seq, event.at, self.clean(event.kind))
                 } else {
@@ -237,20 +206,38 @@ mod tests {
     }
 
     #[test]
-    fn a_line_that_cannot_be_parsed_is_omitted_and_its_neighbors_are_not_changed() {
+    fn no_json_of_an_agent_keeps_an_event_from_being_redacted() {
         let deep = format!("{}{}", "[".repeat(127), "]".repeat(127));
-        for input in [r#"{"a":1,"$serde_json::private::RawValue":"x"}"#, deep.as_str()] {
+        let raw = serde_json::json!({ "a": 1, "$serde_json::private::RawValue": "x" }).to_string();
+        for input in [raw.as_str(), deep.as_str(), &"[".repeat(1 << 20)] {
             let journal = Journal::new(None, Secrets::new([("KEY", "hunter2hunter2")]));
             let events = events([tool("innocent", input), tool("a hunter2hunter2", input), thinking("hunter2hunter2")]);
-            let innocent: Lines = events[..1].iter().collect();
             let mut lines: Lines = events.iter().collect();
             journal.redact_lines(&mut lines);
             let text = String::from_utf8(lines.bytes).expect("text");
-            assert!(text.as_bytes().starts_with(&innocent.bytes), "{text}");
-            assert!(text.contains("was omitted") && text.contains("[redacted:KEY]"), "{text}");
-            assert!(!text.contains("hunter2") && text.lines().count() == 3, "{text}");
-            assert!(text.lines().nth(1).is_some_and(|line| line.starts_with(r#"{"seq":2,"at":20,"#)), "{text}");
+            assert!(!text.contains("was omitted") && !text.contains("hunter2"), "{text}");
+            let read: Vec<Event> = text.lines().map(|line| serde_json::from_str(line).expect("an event")).collect();
+            let expected = [tool("innocent", input), tool("a [redacted:KEY]", input), thinking("[redacted:KEY]")];
+            assert_eq!(read.into_iter().map(|event| event.kind).collect::<Vec<_>>(), expected);
         }
+    }
+
+    #[test]
+    fn a_line_that_cannot_be_parsed_is_omitted_and_its_neighbors_are_not_changed() {
+        let journal = Journal::new(None, Secrets::new([("KEY", "hunter2hunter2")]));
+        let events = events([tool("innocent", "{}"), thinking("broken hunter2hunter2"), thinking("hunter2hunter2")]);
+        let innocent: Lines = events[..1].iter().collect();
+        let mut lines: Lines = events.iter().collect();
+        let text = String::from_utf8(lines.bytes)
+            .expect("text")
+            .replace("\"id\":\"1\",\"parent\":null,\"text\":\"broken", "\"text\":\"broken");
+        lines.bytes = text.into_bytes();
+        journal.redact_lines(&mut lines);
+        let text = String::from_utf8(lines.bytes).expect("text");
+        assert!(text.as_bytes().starts_with(&innocent.bytes), "{text}");
+        assert!(text.contains("was omitted") && text.contains("[redacted:KEY]"), "{text}");
+        assert!(!text.contains("hunter2") && text.lines().count() == 3, "{text}");
+        assert!(text.lines().nth(1).is_some_and(|line| line.starts_with(r#"{"seq":2,"at":20,"#)), "{text}");
     }
 
     #[test]

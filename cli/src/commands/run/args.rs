@@ -130,6 +130,9 @@ pub(crate) struct RunArgs {
     /// An environment variable for the agent, as NAME=VALUE, or NAME to pass on wharf's own; repeat it for several
     #[arg(long = "env", value_name = "NAME[=VALUE]")]
     pub(crate) variables: Vec<String>,
+    /// The same for a value that is not secret: it stays in events, recordings and logs
+    #[arg(long = "env-plain", value_name = "NAME[=VALUE]")]
+    pub(crate) plain_variables: Vec<String>,
     /// The agent's home folder, instead of yours
     #[arg(long, value_name = "FOLDER")]
     pub(crate) home: Option<PathBuf>,

@@ -1,77 +1,99 @@
-//! Keeps the values of granted variables out of everything that is recorded.
+//! Keeps the values of variables out of everything that is recorded, reported or logged.
 //!
-//! What counts as a secret is one rule, [`is_secret`]. Every occurrence is replaced by `[redacted:NAME]`, in a complete
-//! text or in a stream, where an occurrence may be split over any number of reads. Occurrences that overlap are
-//! replaced together by the name of the first (the longest, if several start at the same byte), so that no byte of any
-//! of them is left; occurrences that only touch are replaced one by one.
+//! What counts as a secret is one rule, [`is_secret`], unless the user says otherwise ([`Secrecy`]). Every occurrence is
+//! replaced by `[redacted:NAME]`, in a complete text or in a stream, where an occurrence may be split over any number of
+//! reads. Occurrences that overlap are replaced together by the name of the first (the longest, if several start at the
+//! same byte), so that no byte of any of them is left; occurrences that only touch are replaced one by one.
 //!
-//! It does not find a secret that is encoded in any other way than JSON does. A secret that is a part of the text
-//! `[redacted:NAME]` stays visible there.
+//! A secret is found in all its [forms](forms), and not if it is encoded in any other way. A secret that is a part of
+//! the text `[redacted:NAME]` stays visible there.
 //!
-//! Each secret has its own substring searcher. An Aho-Corasick automaton was measured and rejected: on 64 KiB of text
-//! it is about as fast for one secret without occurrences, slower with occurrences, and takes 10 to 27 times as long
-//! for two to eight secrets.
+//! Each secret has its own substring searcher, for the part that all its forms have in common: a secret costs one pass
+//! over the text, however many forms it has. An Aho-Corasick automaton was measured and rejected: on 64 KiB of text it
+//! is about as fast for one secret without occurrences, slower with occurrences, and takes 10 to 27 times as long for
+//! two to eight secrets.
 
+mod forms;
+mod rule;
 #[cfg(test)]
 mod tests;
 mod vocabulary;
 
+pub use rule::{Secrecy, has_login, is_secret};
+
 use std::borrow::Cow;
+use std::cmp::Reverse;
 use std::fmt;
 use std::ops::Range;
+use std::sync::Arc;
 
+use forms::{Encoding, anchor};
 use memchr::memchr_iter;
 use memchr::memmem::Finder;
+use serde_json::Value;
 
-/// Shorter values are likely to be ordinary words: replacing them would damage the recording and hide nothing.
-const SHORTEST_SECRET: usize = 8;
+/// The shortest common part of all forms that is searched for. A shorter one would be found too often.
+const SHORTEST_ANCHOR: usize = 4;
 
-/// Variables whose names end like this hold settings, not secrets.
-const SETTING_SUFFIXES: [&str; 8] = ["MODEL", "URL", "HOME", "DIR", "PATH", "TYPE", "REGION", "API"];
-
-/// Whether a variable's value must be kept out of recordings and logs.
-///
-/// It must, unless it is shorter than 8 bytes (surrounding whitespace does not count), is a number or a boolean, or the
-/// name ends in MODEL, URL, HOME, DIR, PATH, TYPE, REGION or API. A word of the formats that wharf writes ("workspace",
-/// "completed") is not a secret either. A URL that contains a login is always a secret. If in doubt, a value is a secret.
-pub fn is_secret(name: &str, value: &str) -> bool {
-    let value = value.trim();
-    let name = name.to_ascii_uppercase();
-    let is_setting = SETTING_SUFFIXES.iter().any(|suffix| name.ends_with(suffix));
-    let ordinary = is_number(value) || vocabulary::contains(value);
-    value.len() >= SHORTEST_SECRET && !ordinary && (!is_setting || has_login(value))
-}
-
-/// Whether a value is a URL that contains a login.
-pub fn has_login(value: &str) -> bool {
-    value.contains("://") && value.contains('@')
-}
-
-/// Whether it is a plain decimal number. An exponent is not accepted: `12345678e9012345` is more likely a hexadecimal
-/// key. Booleans need no check, because they are too short.
-fn is_number(value: &str) -> bool {
-    let digits = value.strip_prefix(['-', '+']).unwrap_or(value);
-    let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
-    whole.bytes().chain(fraction.bytes()).all(|byte| byte.is_ascii_digit())
-}
-
-/// The secrets of one run.
+/// The secrets of one run. Cheap to clone.
 #[derive(Clone, Default)]
 pub struct Secrets {
-    /// Sorted by length, longest first, without duplicates.
-    needles: Vec<Needle>,
+    needles: Arc<[Needle]>,
 }
 
-/// One text to search for.
-#[derive(Clone)]
+/// One secret: what to search for, and what may be around it.
 struct Needle {
+    /// For the part that all forms have in common.
     finder: Finder<'static>,
+    forms: Vec<Form>,
     placeholder: String,
 }
 
+/// One form of a secret.
+struct Form {
+    text: String,
+    /// Where the common part starts.
+    anchor: usize,
+}
+
 impl Needle {
-    fn text(&self) -> &[u8] {
-        self.finder.needle()
+    /// The needles of a text. Without a common part, each form is searched for by itself.
+    fn all(name: &str, text: &str) -> Vec<Needle> {
+        let common = anchor(text);
+        let anchored = common.len() >= SHORTEST_ANCHOR;
+        let mut forms: Vec<Form> = Vec::new();
+        for encoding in Encoding::all() {
+            let form = encoding.write(text);
+            if forms.iter().all(|other| other.text != form) {
+                let anchor = if anchored { encoding.write(&text[..common.start]).len() } else { 0 };
+                forms.push(Form { text: form, anchor });
+            }
+        }
+        let needle = |common: &str, forms| Needle {
+            finder: Finder::new(common).into_owned(),
+            forms,
+            placeholder: format!("[redacted:{name}]"),
+        };
+        if anchored {
+            return vec![needle(&text[common], forms)];
+        }
+        forms.into_iter().map(|form| needle(&form.text.clone(), vec![form])).collect()
+    }
+
+    /// Where the secret is, in any form.
+    fn occurrences<'t>(&'t self, bytes: &'t [u8]) -> impl Iterator<Item = Range<usize>> + 't {
+        let mut from = 0;
+        let anchors = std::iter::from_fn(move || {
+            let at = from + self.finder.find(&bytes[from..])?;
+            from = at + 1;
+            Some(at)
+        });
+        anchors.flat_map(move |at| {
+            self.forms.iter().filter_map(move |form| {
+                let start = at.checked_sub(form.anchor)?;
+                bytes[start..].starts_with(form.text.as_bytes()).then(|| start..start + form.text.len())
+            })
+        })
     }
 }
 
@@ -83,26 +105,27 @@ impl fmt::Debug for Secrets {
 }
 
 impl Secrets {
-    /// The secrets among some variables, given as names and values: see [`is_secret`]. Each is searched for as it is
-    /// and as JSON escapes it. If two variables have the same value, the first one's name is used.
+    /// The secrets among some variables, given as names and values: see [`is_secret`]. If two variables have the same
+    /// value, the first one's name is used.
     pub fn new<N: AsRef<str>, V: AsRef<str>>(variables: impl IntoIterator<Item = (N, V)>) -> Secrets {
+        Secrets::marked(variables.into_iter().map(|(name, value)| (name, value, Secrecy::ByRule)))
+    }
+
+    /// The same, if the user has said of some variables whether they are secret.
+    pub fn marked<N: AsRef<str>, V: AsRef<str>>(variables: impl IntoIterator<Item = (N, V, Secrecy)>) -> Secrets {
         let mut needles: Vec<Needle> = Vec::new();
-        for (name, value) in variables {
+        for (name, value, secrecy) in variables {
             let (name, value) = (name.as_ref(), value.as_ref().trim());
-            if !is_secret(name, value) {
+            if !rule::counts_as_secret(name, value, secrecy) {
                 continue;
             }
-            let quoted = serde_json::Value::from(value).to_string();
-            let escaped = &quoted[1..quoted.len() - 1];
-            for text in [value, escaped] {
-                if needles.iter().all(|needle| needle.text() != text.as_bytes()) {
-                    let finder = Finder::new(text).into_owned();
-                    needles.push(Needle { finder, placeholder: format!("[redacted:{name}]") });
+            for text in std::iter::once(value).chain(rule::logins(value)) {
+                if needles.iter().all(|needle| needle.forms[0].text != text) {
+                    needles.extend(Needle::all(name, text));
                 }
             }
         }
-        needles.sort_by_key(|needle| std::cmp::Reverse(needle.text().len()));
-        Secrets { needles }
+        Secrets { needles: needles.into() }
     }
 
     /// Whether there is nothing to redact.
@@ -112,7 +135,7 @@ impl Secrets {
 
     /// Whether the bytes contain a secret.
     pub fn are_in(&self, bytes: &[u8]) -> bool {
-        self.needles.iter().any(|needle| needle.finder.find(bytes).is_some())
+        self.needles.iter().any(|needle| needle.occurrences(bytes).next().is_some())
     }
 
     /// A text without the secrets.
@@ -136,25 +159,49 @@ impl Secrets {
         Cow::Owned(out)
     }
 
+    /// Removes the secrets from every text and every name in a value. Returns whether there were any.
+    pub fn redact_value(&self, value: &mut Value) -> bool {
+        match value {
+            Value::String(text) => match self.redact(text) {
+                Cow::Borrowed(_) => false,
+                Cow::Owned(clean) => {
+                    *text = clean;
+                    true
+                }
+            },
+            // Every item must be redacted, so no short circuit.
+            Value::Array(items) => items.iter_mut().fold(false, |any, item| self.redact_value(item) | any),
+            Value::Object(fields) => {
+                let names: Vec<String> = fields.keys().cloned().collect();
+                let mut any = false;
+                for name in names {
+                    if let Some(mut field) = fields.remove(&name) {
+                        any |= self.redact_value(&mut field);
+                        let clean = self.redact(&name).into_owned();
+                        any |= clean != name;
+                        fields.insert(clean, field);
+                    }
+                }
+                any
+            }
+            _ => false,
+        }
+    }
+
     /// What to replace, in order and without overlaps. The first `covered` bytes were replaced before, and are a
     /// separate region.
     fn find(&self, bytes: &[u8], covered: usize) -> Vec<Region> {
-        let mut occurrences: Vec<(usize, usize)> = Vec::new();
+        let mut occurrences: Vec<(usize, Reverse<usize>, usize)> = Vec::new();
         for (index, needle) in self.needles.iter().enumerate() {
-            let mut from = 0;
-            while let Some(at) = needle.finder.find(&bytes[from..]) {
-                occurrences.push((from + at, index));
-                from += at + 1;
-            }
+            occurrences.extend(needle.occurrences(bytes).map(|range| (range.start, Reverse(range.end), index)));
         }
-        // By position, then longest first, because the needles are in that order.
+        // By position, then longest first.
         occurrences.sort_unstable();
         let mut regions: Vec<Region> = Vec::new();
         if covered > 0 {
             regions.push(Region { range: 0..covered, needle: None });
         }
-        for (start, index) in occurrences {
-            let end = start + self.needles[index].text().len();
+        for (start, Reverse(end), index) in occurrences {
             match regions.last_mut() {
                 Some(last) if start < last.range.end => last.range.end = last.range.end.max(end),
                 _ => regions.push(Region { range: start..end, needle: Some(index) }),
@@ -183,13 +230,13 @@ impl Secrets {
 
     /// Where the longest tail starts that is a proper prefix of a secret.
     fn incomplete_tail(&self, bytes: &[u8]) -> usize {
-        let tail_start = |needle: &Needle| {
-            let text = needle.text();
+        let tail_start = |form: &Form| {
+            let text = form.text.as_bytes();
             let from = (bytes.len() + 1).saturating_sub(text.len());
             let mut starts = memchr_iter(text[0], &bytes[from..]).map(|at| from + at);
             starts.find(|start| text.starts_with(&bytes[*start..]))
         };
-        self.needles.iter().filter_map(tail_start).min().unwrap_or(bytes.len())
+        self.needles.iter().flat_map(|needle| &needle.forms).filter_map(tail_start).min().unwrap_or(bytes.len())
     }
 }
 

@@ -66,6 +66,66 @@ fn texts_are_redacted() {
 }
 
 #[test]
+fn json_inside_json_contains_no_secret_that_needs_escapes() {
+    let value = "p\"w\\&</é'+=\n~x";
+    let secrets = Secrets::new([("KEY", value)]);
+    let json = |text: &str| serde_json::json!({ "text": text }).to_string();
+    let once = json(value);
+    let go = once.replace('&', "\\u0026").replace('<', "\\u003c");
+    let php = once.replace('/', "\\/").replace('é', "\\u00e9");
+    for inner in [once.as_str(), &go, &php] {
+        let twice = json(inner);
+        let thrice = json(&twice);
+        for text in [value, inner, &twice, &thrice] {
+            let redacted = secrets.redact(text);
+            assert!(redacted.contains("[redacted:KEY]"), "{text}");
+            assert!(!redacted.contains("~x") && !redacted.contains('w'), "{redacted}");
+            assert_eq!(streamed(&secrets, text.as_bytes(), &[1]), redacted.as_bytes(), "one by one: {text}");
+        }
+    }
+    let outer_go = json(&once).replace('&', "\\u0026").replace('<', "\\u003c");
+    assert!(secrets.redact(&outer_go).contains("[redacted:KEY]"));
+}
+
+#[test]
+fn a_login_in_a_url_is_found_without_the_url() {
+    let secrets = Secrets::new([("BASE_URL", "https://u:s3cr3t-key@h")]);
+    for (text, expected) in [
+        ("via https://u:s3cr3t-key@h/", "via [redacted:BASE_URL]/"),
+        ("user u:s3cr3t-key", "user [redacted:BASE_URL]"),
+        ("password s3cr3t-key", "password [redacted:BASE_URL]"),
+        ("password=s3cr3t-key&x", "password=[redacted:BASE_URL]&x"),
+        ("u", "u"),
+    ] {
+        assert_eq!(secrets.redact(text), expected);
+    }
+}
+
+#[test]
+fn percent_encoding_hides_no_secret() {
+    let secrets = Secrets::new([("KEY", "a+b/c=secret")]);
+    for text in ["a%2Bb%2Fc%3Dsecret", "a%2Bb/c%3Dsecret"] {
+        assert_eq!(secrets.redact(&format!("https://h/?key={text}&x")), "https://h/?key=[redacted:KEY]&x");
+    }
+}
+
+#[test]
+fn what_the_user_says_of_a_variable_counts_more_than_the_rule() {
+    let secrets = Secrets::marked([
+        ("TASK_ID", "task-0123456789", Secrecy::Plain),
+        ("MY_URL", "https://internal.example", Secrecy::Secret),
+        ("PIN", "1234567890", Secrecy::Secret),
+        ("SHORT", "abc", Secrecy::Secret),
+        ("WORD", "completed", Secrecy::Secret),
+        ("TOKEN", "token-0123456789", Secrecy::ByRule),
+    ]);
+    assert_eq!(
+        secrets.redact("task-0123456789 https://internal.example 1234567890 abc completed token-0123456789"),
+        "task-0123456789 [redacted:MY_URL] [redacted:PIN] abc completed [redacted:TOKEN]"
+    );
+}
+
+#[test]
 fn only_a_prefix_of_a_secret_is_held() {
     let secrets = Secrets::new([("KEY", "abcabcabd"), ("OTHER", "cab-cab-cab")]);
     let mut redactor = Redactor::new(&secrets);
@@ -110,7 +170,8 @@ fn streamed(secrets: &Secrets, stream: &[u8], sizes: &[usize]) -> Vec<u8> {
         }
         let (now, later) = rest.split_at((*size).clamp(1, rest.len()));
         out.extend(redactor.push(now.to_vec()));
-        let longest = secrets.needles.first().map_or(0, |needle| needle.text().len());
+        let longest = secrets.needles.iter().flat_map(|needle| &needle.forms).map(|form| form.text.len()).max();
+        let longest = longest.unwrap_or(0);
         assert!(redactor.held.len() < longest.max(1));
         rest = later;
     }

@@ -23,13 +23,18 @@ pub(super) fn read_granted(path: &str, grants: &Grants, environment: &Environmen
         Err(_) => std::fs::canonicalize(path),
     };
     let real = real.map_err(|error| not_read(path, &error))?;
+    check_real(&real, grants, folder)?;
+    read_limited(file.map_err(|error| not_read(path, &error))?, path)
+}
+
+/// Whether a file may be read, by the path that it really has.
+fn check_real(real: &Path, grants: &Grants, folder: impl Fn(&str) -> Option<String>) -> Result<()> {
     let real_folder = |name: &str| {
         let folder = folder(name)?;
         let real = std::fs::canonicalize(&folder).ok();
         Some(real.and_then(|real| real.to_str().map(str::to_owned)).unwrap_or(folder))
     };
-    grants.file(&real.to_string_lossy(), real_folder)?;
-    read_limited(file.map_err(|error| not_read(path, &error))?, path)
+    Ok(grants.file(&real.to_string_lossy(), real_folder)?)
 }
 
 /// Where an open file is.
@@ -47,8 +52,21 @@ fn path_of(file: &File, _path: &str) -> std::io::Result<PathBuf> {
     Ok(PathBuf::from(std::ffi::OsString::from_vec(path.into_bytes())))
 }
 
-/// Where an open file is. Other systems do not tell, so a link that changes at the right moment goes unseen there.
-#[cfg(not(any(target_os = "linux", target_vendor = "apple")))]
+/// Where an open file is. Other systems do not tell: it is where the path leads, if that is still the same file.
+#[cfg(all(unix, not(any(target_os = "linux", target_vendor = "apple"))))]
+fn path_of(file: &File, path: &str) -> std::io::Result<PathBuf> {
+    use std::os::unix::fs::MetadataExt as _;
+    let real = std::fs::canonicalize(path)?;
+    let (opened, found) = (file.metadata()?, std::fs::symlink_metadata(&real)?);
+    if (opened.dev(), opened.ino()) != (found.dev(), found.ino()) {
+        return Err(std::io::Error::other("it was replaced while it was being opened"));
+    }
+    Ok(real)
+}
+
+/// Where an open file is. Windows does not tell, so a link that changes at the right moment goes unseen there; to create
+/// one takes a privilege.
+#[cfg(not(unix))]
 fn path_of(_file: &File, path: &str) -> std::io::Result<PathBuf> {
     std::fs::canonicalize(path)
 }
@@ -88,6 +106,7 @@ fn read_limited(file: File, shown: &str) -> Result<Content> {
 #[cfg(all(test, unix))]
 mod tests {
     use super::*;
+    use std::collections::BTreeMap;
     use std::os::unix::fs::symlink;
     use std::sync::atomic::{AtomicBool, Ordering};
     use wharf_core::model::Access;
@@ -104,7 +123,7 @@ mod tests {
         symlink(granted.join("file"), &link).expect("a link");
         let access = Access { files: vec![format!("{}/*", granted.display())], ..Access::default() };
         let grants = Grants { requested: access.clone(), granted: access, named_program: None, home: None };
-        let environment = Environment::of_process(&[]);
+        let environment = Environment::of_process(BTreeMap::new());
         let done = AtomicBool::new(false);
         std::thread::scope(|scope| {
             scope.spawn(|| {
@@ -120,6 +139,29 @@ mod tests {
             done.store(true, Ordering::Relaxed);
             assert_eq!(leaks, 0);
         });
+    }
+
+    #[test]
+    fn the_file_that_was_opened_decides_and_not_where_its_path_leads_later() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let root = std::fs::canonicalize(folder.path()).expect("it exists");
+        let (granted, secret) = (root.join("granted"), root.join("secret"));
+        std::fs::create_dir(&granted).expect("created");
+        std::fs::write(&secret, "secret").expect("written");
+        std::fs::write(granted.join("file"), "granted").expect("written");
+        let access = Access { files: vec![format!("{}/*", granted.display())], ..Access::default() };
+        let grants = Grants { requested: access.clone(), granted: access, named_program: None, home: None };
+        let link = granted.join("link");
+        let path = link.to_str().expect("UTF-8");
+        // The link leads out of the grant while it is opened, and back into it when the path is looked at.
+        symlink(&secret, &link).expect("a link");
+        let opened = open_plain_file(&link, Links::Follow).expect("a file");
+        std::fs::remove_file(&link).and_then(|()| symlink(granted.join("file"), &link)).expect("another link");
+        let allowed = path_of(&opened, path).is_ok_and(|real| check_real(&real, &grants, |_| None).is_ok());
+        assert!(!allowed);
+        let opened = open_plain_file(&link, Links::Follow).expect("a file");
+        let real = path_of(&opened, path).expect("a path");
+        assert!(check_real(&real, &grants, |_| None).is_ok());
     }
 
     #[test]

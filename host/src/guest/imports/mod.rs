@@ -15,6 +15,7 @@ pub(crate) use http::HttpClient;
 pub(crate) use program::is_probe_id;
 pub use variables::BASE as BASE_ENVIRONMENT;
 pub(crate) use variables::Environment;
+pub use variables::Variable;
 
 use log::Log;
 use recorded::Answers;
@@ -25,6 +26,7 @@ pub(crate) use types::{Command, Content, FoundProgram, HostError, Output, Reques
 use url::Url;
 use wharf_core::model::LogLevel;
 use wharf_core::policy::Grants;
+use wharf_core::stream::Secrets;
 
 /// How many probes are listed that were not made, and how much of each is shown.
 const PROBES_LISTED: usize = 64;
@@ -36,6 +38,8 @@ pub(crate) struct Imports {
     probes: Option<Vec<String>>,
     grants: Grants,
     environment: Environment,
+    /// The values of variables that may not be logged or recorded.
+    secrets: Secrets,
     http: HttpClient,
     /// Where the run's launch files are.
     launch_folder: Option<PathBuf>,
@@ -49,6 +53,7 @@ impl Imports {
     pub(crate) fn new(grants: Grants, environment: Environment, http: HttpClient) -> Imports {
         Imports {
             probes: None,
+            secrets: environment.secrets(&grants),
             grants,
             environment,
             http,
@@ -57,6 +62,11 @@ impl Imports {
             answers: Answers::default(),
             log: Log::default(),
         }
+    }
+
+    /// The values that nothing the adapter says may contain.
+    pub(crate) fn secrets(&self) -> &Secrets {
+        &self.secrets
     }
 
     /// With a folder in which the processes of probes are noted, so that they can be killed after this host was.
@@ -206,7 +216,7 @@ impl Imports {
 
     /// A log line of the adapter.
     pub(crate) fn log(&mut self, level: LogLevel, message: &str) {
-        self.log.line(level, message);
+        self.log.line(level, &self.secrets.redact(message));
     }
 
     /// A call of the adapter has ended.
@@ -229,5 +239,57 @@ impl Default for Imports {
     /// Imports that reach nothing.
     fn default() -> Imports {
         Imports::new(Grants::default(), Environment::empty(), HttpClient::default())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeMap;
+    use std::fmt::{Debug, Write as _};
+    use std::sync::{Arc, Mutex, PoisonError};
+    use tracing::field::{Field, Visit};
+    use tracing::{Event, Metadata, Subscriber, span};
+
+    /// Collects the text of log lines.
+    #[derive(Clone, Default)]
+    struct Collected(Arc<Mutex<String>>);
+
+    impl Subscriber for Collected {
+        fn enabled(&self, _: &Metadata<'_>) -> bool {
+            true
+        }
+        fn new_span(&self, _: &span::Attributes<'_>) -> span::Id {
+            span::Id::from_u64(1)
+        }
+        fn record(&self, _: &span::Id, _: &span::Record<'_>) {}
+        fn record_follows_from(&self, _: &span::Id, _: &span::Id) {}
+        fn event(&self, event: &Event<'_>) {
+            event.record(&mut self.clone());
+        }
+        fn enter(&self, _: &span::Id) {}
+        fn exit(&self, _: &span::Id) {}
+    }
+
+    impl Visit for Collected {
+        fn record_debug(&mut self, _: &Field, value: &dyn Debug) {
+            let mut text = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            writeln!(text, "{value:?}").expect("a String takes everything");
+        }
+    }
+
+    #[test]
+    fn a_log_line_of_an_adapter_contains_no_secret_also_where_it_is_cut_off() {
+        let secret = "hunter2-hunter2";
+        let environment = Environment::empty().with(BTreeMap::from([("KEY".to_owned(), Variable::from(secret))]));
+        let mut imports = Imports::new(Grants::default(), environment, HttpClient::default());
+        let collected = Collected::default();
+        tracing::subscriber::with_default(collected.clone(), || {
+            imports.log(LogLevel::Info, &format!("the key is {secret}"));
+            // The longest line has 8 KiB: the secret would be cut in half.
+            imports.log(LogLevel::Warn, &format!("{}{secret}", "x".repeat((8 << 10) - 7)));
+        });
+        let text = collected.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        assert!(text.contains("the key is [redacted:KEY]") && !text.contains("hunter2"), "{text}");
     }
 }

@@ -71,28 +71,54 @@ impl From<Denial> for HostError {
 
 pub(super) type Result<T> = std::result::Result<T, HostError>;
 
-/// Bytes as text if they are text, else as numbers.
+/// Bytes as text, if they are UTF-8; otherwise each byte as the character with its number. Secrets are found in both.
+/// Older recordings have numbers.
 mod bytes {
-    use serde::{Deserialize, Deserializer, Serialize as _, Serializer};
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
     #[derive(Deserialize)]
     #[serde(untagged)]
     enum Either {
         Text(String),
+        Other(Latin1),
         Bytes(Vec<u8>),
+    }
+
+    #[derive(Serialize, Deserialize)]
+    struct Latin1 {
+        latin1: String,
     }
 
     pub(super) fn serialize<S: Serializer>(bytes: &[u8], serializer: S) -> Result<S::Ok, S::Error> {
         match std::str::from_utf8(bytes) {
             Ok(text) => serializer.serialize_str(text),
-            Err(_) => bytes.serialize(serializer),
+            Err(_) => Latin1 { latin1: bytes.iter().copied().map(char::from).collect() }.serialize(serializer),
         }
     }
 
     pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<u8>, D::Error> {
         Ok(match Either::deserialize(deserializer)? {
             Either::Text(text) => text.into_bytes(),
+            // No other character is written. One that was put there by hand is lost.
+            Either::Other(Latin1 { latin1 }) => latin1.chars().filter_map(|one| u8::try_from(one).ok()).collect(),
             Either::Bytes(bytes) => bytes,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use wharf_core::stream::Secrets;
+
+    #[test]
+    fn output_that_is_not_utf8_hides_no_secret() {
+        let bytes = [&[0xff, 0xe9, 0][..], b"token hunter2hunter2\n"].concat();
+        let text = serde_json::to_string(&Content(bytes.clone())).expect("plain data");
+        let read = |text: &str| serde_json::from_str::<Content>(text).expect("readable").0;
+        assert_eq!(read(&text), bytes);
+        let clean = Secrets::new([("KEY", "hunter2hunter2")]).redact(&text).into_owned();
+        assert_eq!(read(&clean), [&[0xff, 0xe9, 0][..], b"token [redacted:KEY]\n"].concat());
+        assert_eq!(read("[255,0]"), [255, 0], "as older recordings have it");
     }
 }

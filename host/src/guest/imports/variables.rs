@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
+use std::fmt;
 use std::path::{Path, PathBuf};
 use wharf_core::policy::Grants;
-use wharf_core::stream::has_login;
+use wharf_core::stream::{Secrecy, Secrets, has_login};
 
 /// What every agent gets if it is set: the user and the home, the terminal and the language, where programs and
 /// temporary files are, and the proxies of the local network.
@@ -52,26 +53,72 @@ pub const BASE: &[&str] = &[
     "windir",
 ];
 
+/// A variable for one run: its value, and whether that is kept out of recordings, events and logs.
+///
+/// ```
+/// use wharf::Variable;
+///
+/// let mut options = wharf::RunOptions::default();
+/// options.variables.insert("API_KEY".into(), "by the rule, this is a secret".into());
+/// options.variables.insert("TASK_ID".into(), Variable::plain("task-0123456789"));
+/// ```
+#[derive(Clone, PartialEq, Eq)]
+pub struct Variable {
+    pub(crate) value: String,
+    pub(crate) secrecy: Secrecy,
+}
+
+impl Variable {
+    /// A value that may be recorded and reported.
+    pub fn plain(value: impl Into<String>) -> Variable {
+        Variable { value: value.into(), secrecy: Secrecy::Plain }
+    }
+
+    /// A secret, also if it looks like a setting or a number. A value of fewer than 8 bytes is never removed: it would
+    /// be found in ordinary text.
+    pub fn secret(value: impl Into<String>) -> Variable {
+        Variable { value: value.into(), secrecy: Secrecy::Secret }
+    }
+}
+
+/// By the rule: it is a secret, unless it obviously is none.
+impl<T: Into<String>> From<T> for Variable {
+    fn from(value: T) -> Variable {
+        Variable { value: value.into(), secrecy: Secrecy::ByRule }
+    }
+}
+
+impl fmt::Debug for Variable {
+    /// Never the value.
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("Variable").field("secrecy", &self.secrecy).finish_non_exhaustive()
+    }
+}
+
 /// The host's environment, read once.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Environment {
     variables: BTreeMap<String, OsString>,
-    /// Names that the user passes to every agent beside the base set.
-    extra: Vec<String>,
+    /// What the user passes to every agent beside the base set, and whether it is secret.
+    extra: BTreeMap<String, Secrecy>,
 }
 
 impl Environment {
     /// The environment of this process, with the names that the user passes to agents.
-    pub(crate) fn of_process(extra: &[String]) -> Environment {
+    pub(crate) fn of_process(extra: BTreeMap<String, Secrecy>) -> Environment {
         let variables = std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value)));
-        Environment { variables: variables.collect(), extra: extra.to_vec() }
+        Environment { variables: variables.collect(), extra }
     }
 
     /// The same with some variables set, which every agent gets.
-    pub(crate) fn with(&self, variables: BTreeMap<String, String>) -> Environment {
+    pub(crate) fn with(&self, variables: BTreeMap<String, Variable>) -> Environment {
         let mut environment = self.clone();
-        for (name, value) in variables {
-            environment.extra.push(name.clone());
+        for (name, Variable { value, secrecy }) in variables {
+            // What the configuration says of the name counts, unless the caller says something.
+            let mark = environment.extra.entry(name.clone()).or_default();
+            if secrecy != Secrecy::ByRule {
+                *mark = secrecy;
+            }
             environment.variables.insert(name, OsString::from(value));
         }
         environment
@@ -104,7 +151,7 @@ impl Environment {
         let passed = |name: &str| {
             BASE.contains(&name)
                 || name.starts_with("LC_")
-                || self.extra.iter().any(|extra| extra == name)
+                || self.extra.contains_key(name)
                 || grants.variable(name).is_ok()
         };
         self.variables
@@ -114,17 +161,26 @@ impl Environment {
             .collect()
     }
 
-    /// The values of the variables that were granted to an adapter or passed by the user: recordings redact them. What
-    /// every agent gets anyway is not secret: a user's name is in every path.
-    pub(crate) fn granted_values(&self, grants: &Grants) -> Vec<(String, String)> {
-        let granted = |name: &str, value: &str| {
-            // A proxy's URL may contain a login.
-            let base = BASE.contains(&name) && !has_login(value);
-            let passed = BASE.contains(&name) || self.extra.iter().any(|extra| extra == name);
-            !base && (passed || grants.variable(name).is_ok())
+    /// The values that are kept out of recordings, events, reports, errors and logs.
+    pub(crate) fn secrets(&self, grants: &Grants) -> Secrets {
+        Secrets::marked(self.granted_values(grants))
+    }
+
+    /// The values of the variables that were granted to an adapter or passed by the user, and whether they are secret.
+    /// What every agent gets anyway is not: a user's name is in every path. But a proxy's URL may contain a login.
+    pub(crate) fn granted_values(&self, grants: &Grants) -> Vec<(String, String, Secrecy)> {
+        let granted = |name: &String| {
+            let value = self.get(name)?;
+            let mark = self.extra.get(name).copied();
+            let secrecy = mark.unwrap_or_default();
+            let base = BASE.contains(&name.as_str());
+            if base && secrecy == Secrecy::ByRule && !has_login(&value) {
+                return None;
+            }
+            let passed = base || mark.is_some() || grants.variable(name).is_ok();
+            passed.then(|| (name.clone(), value, secrecy))
         };
-        let values = self.variables.keys().filter_map(|name| Some((name.clone(), self.get(name)?)));
-        values.filter(|(name, value)| granted(name, value)).collect()
+        self.variables.keys().filter_map(granted).collect()
     }
 
     /// A program by its name in PATH, or by an absolute path.
@@ -205,7 +261,7 @@ mod tests {
             set("AWS_SECRET", "s3cret"),
             set("EXTRA", "x"),
         ];
-        Environment { variables: variables.into(), extra: vec!["EXTRA".to_owned()] }
+        Environment { variables: variables.into(), extra: BTreeMap::from([("EXTRA".to_owned(), Secrecy::ByRule)]) }
     }
 
     #[test]
@@ -221,17 +277,48 @@ mod tests {
     #[test]
     fn variables_of_one_run_reach_the_agent_and_do_not_change_the_hosts_environment() {
         let base = environment();
-        let set = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+        let set = |name: &str, value: &str| (name.to_owned(), Variable::from(value));
         let run = base.with(BTreeMap::from([set("HOME", "/home/other"), set("API_KEY", "k3y-of-this-run")]));
         let passed = run.for_agent(&Grants::default());
         assert_eq!(passed.get("HOME"), Some(&OsString::from("/home/other")), "it replaces the host's value");
         assert_eq!(passed.get("API_KEY"), Some(&OsString::from("k3y-of-this-run")), "it needs no grant");
         assert_eq!(run.home().as_deref(), Some("/home/other"));
         // The value that the caller set is redacted; the home is in every path.
+        let secret = |name: &str, value: &str| (name.to_owned(), value.to_owned(), Secrecy::ByRule);
         let secrets = run.granted_values(&Grants::default());
-        assert_eq!(secrets, [set("API_KEY", "k3y-of-this-run"), set("EXTRA", "x")]);
+        assert_eq!(secrets, [secret("API_KEY", "k3y-of-this-run"), secret("EXTRA", "x")]);
         assert_eq!((base.get("HOME").as_deref(), base.get("API_KEY")), (Some("/home/u"), None));
         assert!(!base.for_agent(&Grants::default()).contains_key("API_KEY"));
+    }
+
+    #[test]
+    fn a_login_in_a_proxys_address_is_secret_however_the_variable_is_passed() {
+        let proxy = "http://ada:passw0rd@proxy:1";
+        let mut process = environment();
+        process.variables.insert("HTTPS_PROXY".to_owned(), OsString::from(proxy));
+        let access = Access { variables: vec!["HTTPS_PROXY".to_owned()], ..Access::default() };
+        let granted = Grants { requested: access.clone(), granted: access, ..Grants::default() };
+        let mut listed = process.clone();
+        listed.extra.insert("HTTPS_PROXY".to_owned(), Secrecy::ByRule);
+        for environment in [&process, &listed] {
+            for grants in [&granted, &Grants::default()] {
+                let secrets = environment.secrets(grants);
+                assert_eq!(secrets.redact(&format!("by {proxy}")), "by [redacted:HTTPS_PROXY]");
+            }
+        }
+    }
+
+    #[test]
+    fn a_mark_in_the_configuration_counts_unless_the_run_says_otherwise() {
+        let mut process = environment();
+        process.extra.insert("TASK".to_owned(), Secrecy::Plain);
+        let secret = |value: Variable| {
+            let run = process.with(BTreeMap::from([("TASK".to_owned(), value)]));
+            run.secrets(&Grants::default()).are_in(b"task-0123456789")
+        };
+        assert!(!secret("task-0123456789".into()));
+        assert!(secret(Variable::secret("task-0123456789")));
+        assert!(!secret(Variable::plain("task-0123456789")));
     }
 
     #[test]

@@ -16,6 +16,7 @@ use crate::error::{Error, Result};
 use crate::record::folder::RECEIPT;
 use crate::record::writer::Summary;
 use wharf_core::model::{AdapterId, Failure, FileChange, Labels, Outcome, ReportTool, Usage, time};
+use wharf_core::stream::Secrets;
 
 /// The version of the receipt's format that this wharf writes and reads.
 pub(crate) const FORMAT: u64 = 3;
@@ -123,7 +124,44 @@ impl EventsDigest {
     }
 }
 
+/// The members of a receipt that the host makes by itself. A secret cannot be in them, but they may happen to contain
+/// the same characters, and would be useless without them.
+const OWN_MEMBERS: [&str; 7] = ["run", "wharf", "started", "ended", "outcome", "recording", "events"];
+
 impl Receipt {
+    /// The receipt without secrets in any of its texts.
+    pub(crate) fn redacted(self, secrets: &Secrets) -> Receipt {
+        let Ok(mut value) = serde_json::to_value(&self) else { return self };
+        let own = OWN_MEMBERS.map(|name| (name, value[name].take()));
+        if !secrets.redact_value(&mut value) {
+            return self;
+        }
+        for (name, member) in own {
+            value[name] = member;
+        }
+        serde_json::from_value(value).unwrap_or_else(|_| self.without_texts())
+    }
+
+    /// What is left if a secret cannot be removed from it.
+    fn without_texts(self) -> Receipt {
+        let adapter = AdapterId { id: String::new(), version: String::new(), ..self.adapter };
+        let program = self.program.map(|program| ReceiptProgram { path: String::new(), version: None, ..program });
+        Receipt {
+            adapter,
+            program,
+            args: vec![],
+            workspace: String::new(),
+            labels: Labels::new(),
+            detail: None,
+            error: None,
+            usage: None,
+            tools: vec![],
+            files: vec![],
+            killed: vec![],
+            ..self
+        }
+    }
+
     /// Puts the receipt into its canonical form, and adds the digest of that.
     pub fn seal(self) -> SealedReceipt {
         let mut file = ReceiptFile { receipt: self, format: FORMAT, sha256: String::new() };

@@ -23,6 +23,7 @@ use wharf_core::model::{
     AdapterId, ErrorClass, Failure, FileChange, FileChangeKind, Labels, Outcome, ReportTool, Retry, ToolStatus, Usage,
     time,
 };
+use wharf_core::stream::Secrets;
 
 fn parse_time(text: &str) -> SystemTime {
     time::from_rfc3339(text).expect("a time")
@@ -115,6 +116,31 @@ fn the_form_is_what_the_documentation_says() {
     let digest = sha256(format!("{before}{after}").as_bytes());
     assert_eq!(sealed.as_str(), format!("{before}\"sha256\":\"{digest}\",{after}\n"));
     assert_eq!(sealed.sha256(), digest);
+}
+
+#[test]
+fn no_text_of_a_receipt_contains_a_secret() {
+    let secret = "hunter2\"hunter2";
+    let mut receipt = receipt();
+    receipt.adapter.version = format!("1-{secret}");
+    receipt.program = Some(ReceiptProgram {
+        path: format!("/opt/{secret}/agent"),
+        version: Some(format!("1.0 {secret}")),
+        sha256: Some("ab".repeat(32)),
+    });
+    receipt.args.push(secret.to_owned());
+    receipt.workspace = format!("/{secret}");
+    receipt.detail = Some(secret.to_owned());
+    receipt.killed = vec![secret.to_owned()];
+    // A date that somebody passes on is a secret by the rule, and the times of a receipt must stay readable.
+    let secrets = Secrets::new([("KEY", secret), ("TODAY", "2026-11-16")]);
+    let sealed = receipt.clone().redacted(&secrets).seal();
+    assert!(!sealed.as_str().contains("hunter2"), "{}", sealed.as_str());
+    assert_eq!(sealed.receipt().started, receipt.started);
+    assert_eq!(sealed.as_str().matches("[redacted:KEY]").count(), 7);
+    let (checks, read) = open_seal(sealed.as_str().as_bytes()).expect("an object");
+    assert!(checks.iter().all(Check::holds));
+    assert_eq!(read.as_ref(), Ok(sealed.receipt()));
 }
 
 #[test]

@@ -6,6 +6,7 @@
 //! and reports the host's answer: a correct host denies everything.
 
 mod fault;
+mod leak;
 mod violations;
 
 use fault::Fault;
@@ -27,6 +28,7 @@ impl Adapter for Faulty {
     fn describe() -> AdapterInfo {
         AdapterInfo::new("faulty", "Faulty, an adapter that misbehaves", env!("CARGO_PKG_VERSION"))
             .program(PROGRAM)
+            .variables(&[leak::SECRET, leak::LEAK])
             .option("script", OptionKind::Text, None, "a script for the agent to follow")
             .choice("fault", &Fault::ALL.map(Fault::name), "where and how to misbehave")
     }
@@ -36,6 +38,7 @@ impl Adapter for Faulty {
         for (level, text) in violations::report(host) {
             binary.note(level, text, None);
         }
+        leak::everywhere(host, &mut binary)?;
         Ok(binary)
     }
 
