@@ -26,6 +26,7 @@ use ui::{Shell, Text, foreign, logs, ours, panics};
 use wharf::{Dirs, Result};
 
 fn main() -> ExitCode {
+    wharf::compile_in_child();
     let mut words = std::env::args().skip(1);
     if words.next().as_deref() == Some("echo-agent") {
         // The example agent has its own flags.
@@ -33,7 +34,7 @@ fn main() -> ExitCode {
     }
     let arguments = Arguments::parse();
     let shell = Shell::new(&arguments.common);
-    logs::install(arguments.common.verbose);
+    logs::install(&arguments.common);
     panics::install();
     // Lines of JSON are passed on by one thread: see `ui::output`. What is shown to a person may wait for the terminal.
     let mut runtime = match &arguments.command {

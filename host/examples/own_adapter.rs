@@ -9,10 +9,16 @@
 #![expect(clippy::print_stdout, reason = "an example prints")]
 
 use wharf::adapter::Access;
-use wharf::{Config, Dirs, Host, Result, RunOptions, Turn};
+use wharf::{Config, Dirs, Error, Host, Result, RunOptions, Turn};
 
-#[tokio::main]
-async fn main() -> Result<()> {
+fn main() -> Result<()> {
+    // First of all: the child that compiles the component, with limits, is this program once more.
+    wharf::compile_in_child();
+    let runtime = tokio::runtime::Runtime::new().map_err(|error| Error::system("starting the threads", error))?;
+    runtime.block_on(turn())
+}
+
+async fn turn() -> Result<()> {
     let mut args = std::env::args().skip(1);
     let component = args.next().unwrap_or_else(|| "./adapter_tutorial.wasm".to_owned());
     let prompt = args.next().unwrap_or_else(|| "one two three".to_owned());

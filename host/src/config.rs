@@ -112,17 +112,29 @@ pub struct LimitsConfig {
     #[serde(deserialize_with = "at_least_one")]
     #[schemars(range(min = 1))]
     pub runs: Option<usize>,
+    /// The processor time in seconds that compiling an adapter may take in a child process; 120 by default. See
+    /// [`compile_in_child`](crate::compile_in_child).
+    #[serde(deserialize_with = "at_least_one")]
+    pub compile_seconds: Option<u64>,
+    /// The memory in bytes that compiling an adapter may take in a child process; 2 GiB by default.
+    #[serde(deserialize_with = "at_least_one")]
+    pub compile_bytes: Option<u64>,
 }
 
 fn seconds<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Duration>, D::Error> {
     duration_from_seconds(f64::deserialize(deserializer)?).map(Some).map_err(D::Error::custom)
 }
 
-fn at_least_one<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<usize>, D::Error> {
-    match usize::deserialize(deserializer)? {
-        0 => Err(D::Error::custom("0 is not allowed: it must be at least 1")),
-        runs => Ok(Some(runs)),
+fn at_least_one<'de, D, N>(deserializer: D) -> Result<Option<N>, D::Error>
+where
+    D: Deserializer<'de>,
+    N: Deserialize<'de> + Default + PartialEq,
+{
+    let number = N::deserialize(deserializer)?;
+    if number == N::default() {
+        return Err(D::Error::custom("0 is not allowed: it must be at least 1"));
     }
+    Ok(Some(number))
 }
 
 /// What is kept of runs.
@@ -330,6 +342,8 @@ mod tests {
             ("timeouts", "grace", "-inf"),
             ("limits", "runs", "0"),
             ("limits", "runs", "-1"),
+            ("limits", "compile_seconds", "0"),
+            ("limits", "compile_bytes", "-1"),
         ] {
             let error = load(&format!("[{section}]\n{key} = {value}\n"), "").expect_err("refused").to_string();
             assert!(error.contains("config.toml, line 2"), "{key} = {value}: {error}");

@@ -3,7 +3,7 @@
 use crate::config::Config;
 use crate::dirs::Dirs;
 use crate::error::{Error, ErrorKind, Result};
-use crate::guest::{self, Adapter, AdapterEntry, Engine, Environment, HttpClient, Instance, Limits};
+use crate::guest::{self, Adapter, AdapterEntry, CompileLimits, Engine, Environment, HttpClient, Instance, Limits};
 use crate::launch::{Explained, Launcher, RunOptions, environment_for, remove_launch_folders};
 use crate::record::{RecordedRun, Runs, remember_torn_runs};
 use crate::replay::{self, Capture, Replayed};
@@ -75,7 +75,11 @@ impl Host {
     pub fn new(dirs: Dirs, config: Config) -> Result<Host> {
         let passed = config.environment.iter().map(|passed| (passed.name.clone(), passed.secrecy()));
         let environment = Environment::of_process(passed.collect());
-        let engine = Engine::new(Some(&dirs.cache.join("compiled")), Limits::default())?;
+        let mut compile = CompileLimits::default();
+        compile.seconds = config.limits.compile_seconds.unwrap_or(compile.seconds);
+        compile.bytes = config.limits.compile_bytes.unwrap_or(compile.bytes);
+        let limits = Limits { compile, ..Limits::default() };
+        let engine = Engine::new(Some(&dirs.cache.join("compiled")), limits)?;
         if config.limits.runs == Some(0) {
             return Err(Error::new(ErrorKind::Config, "the limit of live runs is 0: no run could start")
                 .with_hint("set `limits.runs` to at least 1, or leave it out"));

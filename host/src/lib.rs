@@ -76,7 +76,7 @@ pub use config::{
 };
 pub use dirs::Dirs;
 pub use error::{Error, ErrorKind, Result};
-pub use guest::Variable;
+pub use guest::{Variable, compile_in_child};
 pub use host::{Explanation, Host, not_started, reap_orphans};
 pub use launch::{RunOptions, SessionBusy, WhenBusy};
 pub use run::{Batch, Controller, Delivery, Run, Ticket};

@@ -1,5 +1,6 @@
 //! Log lines of the library and of adapters, printed to stderr.
 
+use super::common::Common;
 use super::shell::{print_stderr, print_warning};
 use super::text::ours;
 use std::fmt::Write as _;
@@ -8,14 +9,16 @@ use tracing::{Event, Level, Subscriber};
 use tracing_subscriber::Layer;
 use tracing_subscriber::layer::{Context, SubscriberExt as _};
 
-/// Prints warnings, and with `--verbose` everything that wharf and its adapters log.
-pub(crate) fn install(verbose: bool) {
-    let subscriber = tracing_subscriber::registry().with(Printer { verbose });
+/// Prints warnings and, unless `--quiet`, why somebody has to wait; with `--verbose` everything that wharf and its adapters
+/// log.
+pub(crate) fn install(common: &Common) {
+    let subscriber = tracing_subscriber::registry().with(Printer { quiet: common.quiet, verbose: common.verbose });
     // Only a second call can fail, and there is none.
     let _ = tracing::subscriber::set_global_default(subscriber);
 }
 
 struct Printer {
+    quiet: bool,
     verbose: bool,
 }
 
@@ -23,7 +26,8 @@ impl<S: Subscriber> Layer<S> for Printer {
     fn on_event(&self, event: &Event<'_>, _: Context<'_, S>) {
         let metadata = event.metadata();
         let important = *metadata.level() <= Level::WARN;
-        if !metadata.target().starts_with("wharf") || !(important || self.verbose) {
+        let wait = metadata.target() == "wharf::compiler" && *metadata.level() == Level::INFO && !self.quiet;
+        if !metadata.target().starts_with("wharf") || !(important || wait || self.verbose) {
             return;
         }
         let mut message = Message(String::new());

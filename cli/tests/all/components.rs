@@ -3,7 +3,8 @@
 
 use crate::sandbox;
 use wharf_test_support::{
-    InvalidComponent, fake_agent, faulty_guest, invalid_components, looping_guest, too_large_component, wat,
+    CompileBomb, InvalidComponent, fake_agent, faulty_guest, invalid_components, looping_guest, too_large_component,
+    wait_until, wat,
 };
 
 /// The agent writes one line and then nothing: when its adapter is stopped, it has to be stopped too.
@@ -62,4 +63,69 @@ fn an_adapter_that_logs_without_end_fills_neither_terminal_nor_disk() {
     assert!((1..10_000).contains(&lines), "{lines} lines");
     let dropped: Vec<&str> = run.stderr.lines().filter(|line| line.contains("more lines dropped")).collect();
     assert!(matches!(dropped[..], [line] if line.contains(&(100_000 - lines).to_string())), "{dropped:?}");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_component_that_is_a_bomb_for_the_compiler_is_stopped_at_the_limits() {
+    let sandbox = sandbox().with_own_cache();
+    let _ = sandbox.call(["adapters", "show", "echo"]).success();
+    let cached = sandbox.files("cache/compiled");
+    assert_eq!(cached.len(), 1);
+    for (limits, bomb, expected) in [
+        // On a machine that is very busy, the clock is first.
+        ("compile_seconds = 2", CompileBomb::TIME, ["needs more than 2 s of processor time", "took more than 10 s"]),
+        ("compile_bytes = 268435456", CompileBomb::MEMORY, ["needs more than 256 MiB of memory"; 2]),
+    ] {
+        sandbox.write("config.toml", format!("[limits]\n{limits}\n"));
+        let path = sandbox.write("bomb.wasm", bomb.component());
+        let shown = path.to_str().unwrap();
+        let finished = sandbox.call(["doctor", shown]);
+        let refusals = expected.map(|reason| format!("the adapter {shown} was refused: compiling it {reason}"));
+        assert!(refusals.iter().any(|refusal| finished.stdout.contains(refusal)), "{finished:?}");
+        let finished = sandbox.call(["run", "--json", "-a", shown, "hello"]);
+        assert_eq!(finished.code, Some(4), "{finished:?}");
+        assert!(refusals.iter().any(|refusal| finished.stderr.contains(refusal)), "{finished:?}");
+        assert!(finished.stderr.contains(limits.split(' ').next().unwrap()), "the hint: {finished:?}");
+        let notice = format!("compiling {shown}, once (cached afterwards)\n");
+        assert!(finished.stderr.contains(&notice), "{finished:?}");
+        let quiet = sandbox.call(["run", "--quiet", "-a", shown, "hello"]);
+        assert!(quiet.code == Some(4) && !quiet.stderr.contains(&notice), "{quiet:?}");
+    }
+    assert!(sandbox.files("cache/compiled") == cached, "what is refused is not kept");
+    assert!(sandbox.call(["adapters", "show", "echo"]).code == Some(0));
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_killed_wharf_leaves_no_compiler() {
+    let sandbox = sandbox().with_own_cache();
+    let path = sandbox.write("bomb.wasm", CompileBomb::TIME.component());
+    let mut wharf = sandbox.wharf(["adapters", "show", path.to_str().unwrap()]).spawn().unwrap();
+    let mut compiler = None;
+    wait_until("a compiler starts", || {
+        compiler = children(wharf.id()).find(|id| is_compiler(*id));
+        compiler.is_some()
+    });
+    wharf.kill().unwrap();
+    wharf.wait().unwrap();
+    wait_until("the compiler ends", || !compiler.is_some_and(is_compiler));
+}
+
+/// The processes that a process has started.
+#[cfg(target_os = "linux")]
+fn children(parent: u32) -> impl Iterator<Item = u32> {
+    let processes = std::fs::read_dir("/proc").unwrap().flatten();
+    let ids = processes.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
+    ids.filter(move |id| {
+        let status = std::fs::read_to_string(format!("/proc/{id}/status")).unwrap_or_default();
+        status.contains(&format!("PPid:\t{parent}\n"))
+    })
+}
+
+/// Whether a process is a compiler, and alive.
+#[cfg(target_os = "linux")]
+fn is_compiler(id: u32) -> bool {
+    let environment = std::fs::read(format!("/proc/{id}/environ")).unwrap_or_default();
+    environment.split(|byte| *byte == 0).any(|variable| variable.starts_with(b"WHARF_COMPILE="))
 }

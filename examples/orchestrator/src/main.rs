@@ -13,9 +13,11 @@ use wharf::{Approvals, Config, Dirs, Host, Result, RunOptions, Turn};
 
 const PROMPTS: [&str; 3] = ["Say hello", "Count to three", "What is in this folder?"];
 
-#[tokio::main]
-async fn main() -> std::process::ExitCode {
-    match orchestrate().await {
+fn main() -> std::process::ExitCode {
+    // First of all: the child that compiles components from files, with limits, is this program once more.
+    wharf::compile_in_child();
+    let runtime = tokio::runtime::Runtime::new().map_err(|error| wharf::Error::system("starting the threads", error));
+    match runtime.and_then(|runtime| runtime.block_on(orchestrate())) {
         Ok(()) => std::process::ExitCode::SUCCESS,
         Err(error) => {
             println!("{error}\n{}", error.hint().unwrap_or_default());

@@ -1,35 +1,15 @@
 //! A loaded adapter: a component that passed the checks and described itself.
 
-use super::component::{Linked, Refusal};
+use super::component::{Linked, refused};
 use super::engine::Engine;
 use super::instance::Instance;
+use super::source::Source;
 use crate::digest::sha256;
-use crate::error::{Error, Result};
+use crate::error::Result;
+use bytes::Bytes;
 use std::fmt;
-use std::path::PathBuf;
 use std::sync::Arc;
 use wharf_core::model::{AdapterId, AdapterInfo};
-
-/// Where an adapter came from.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Source {
-    /// It is part of the program.
-    Bundled,
-    /// A file in the user's adapters folder, whose name is the adapter's id.
-    Installed(PathBuf),
-    /// A file that was named by its path.
-    File(PathBuf),
-}
-
-impl fmt::Display for Source {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Source::Bundled => formatter.write_str("bundled"),
-            Source::Installed(path) | Source::File(path) => write!(formatter, "{}", path.display()),
-        }
-    }
-}
 
 /// An adapter that is ready to run. Cheap to clone.
 #[derive(Clone)]
@@ -93,16 +73,15 @@ impl Adapter {
     }
 
     /// Checks a component, compiles it, and lets it describe itself with nothing granted.
-    pub(crate) async fn load(engine: &Engine, bytes: &[u8], source: Source) -> Result<Adapter> {
-        let refuse = |reason: String| Error::adapter(format!("the adapter {source} was refused: {reason}"));
-        let digest = sha256(bytes);
-        let component = Linked::new(engine, bytes, &digest).map_err(|Refusal { reason, hint }| {
-            let error = refuse(reason);
-            if let Some(hint) = hint { error.with_hint(hint) } else { error }
-        })?;
+    pub(crate) async fn load(engine: &Engine, bytes: Bytes, source: Source) -> Result<Adapter> {
+        let digest = sha256(&bytes);
+        let (component, code) = Linked::new(engine, bytes, &digest, &source).await?;
         let describe = async { Instance::start(&component, None).await?.describe().await };
-        let info = describe.await.map_err(|fault| refuse(fault.to_string()))?;
-        check_info(&info).map_err(refuse)?;
+        let info = describe.await.map_err(|fault| refused(&source, fault.to_string()))?;
+        check_info(&info).map_err(|reason| refused(&source, reason))?;
+        if let Some(code) = code {
+            engine.keep(digest.clone(), code).await;
+        }
         let config_keys = config_keys(&source, &info.id, &digest);
         Ok(Adapter { inner: Arc::new(Inner { info, digest, source: source.clone(), config_keys, component }) })
     }

@@ -1,7 +1,8 @@
 //! Caches compiled code on disk, so that an adapter is compiled once and not at every start.
 //!
-//! The key of a file is the content of the component and the engine that compiled it. A file is written atomically. It
-//! is not compressed: decompressing would cost four milliseconds at every start.
+//! The key of a file is the content of the component, the engine that compiled it, and the version of wharf whose checks
+//! it passed: only what was accepted as an adapter is kept, so it is not checked again. A file is written atomically. It is
+//! not compressed: decompressing would cost four milliseconds at every start.
 //!
 //! Anyone who can write to this folder can make wharf run anything, like anyone who can write to the user's programs.
 //! So only the user may write to it, or it is not used; and because a disk may fail, the digest of a file is checked
@@ -49,18 +50,13 @@ impl Cache {
         mapped.ok().or_else(|| {
             // A file system may forbid executing code that is mapped from it.
             let bytes = crate::disk::read_plain_file(&path, Links::Refuse, u64::MAX).ok()?;
-            let code = &bytes[..bytes.len().checked_sub(DIGEST)?];
-            // SAFETY: as above.
-            #[expect(unsafe_code, reason = "as above")]
-            let copied = unsafe { Component::deserialize(engine, code) };
-            copied.ok()
+            deserialize(engine, &bytes[..bytes.len().checked_sub(DIGEST)?]).ok()
         })
     }
 
-    /// Keeps a component for the next start. A failure costs only time.
-    pub(crate) fn store(&self, engine: &Engine, digest: &str, component: &Component) {
-        let Ok(code) = component.serialize() else { return };
-        match self.write(&self.file(engine, digest), &code) {
+    /// Keeps the code of a component for the next start. A failure costs only time.
+    pub(crate) fn store(&self, engine: &Engine, digest: &str, code: &[u8]) {
+        match self.write(&self.file(engine, digest), code) {
             Ok(()) => self.prune(),
             Err(error) => tracing::debug!("the compiled adapter is not kept: {error}"),
         }
@@ -69,6 +65,7 @@ impl Cache {
     fn file(&self, engine: &Engine, digest: &str) -> PathBuf {
         let mut hasher = DefaultHasher::new();
         engine.precompile_compatibility_hash().hash(&mut hasher);
+        env!("CARGO_PKG_VERSION").hash(&mut hasher);
         self.folder.join(format!("{digest}-{:016x}", hasher.finish()))
     }
 
@@ -99,6 +96,16 @@ impl Cache {
         for (_, path) in files.iter().rev().skip(KEPT) {
             let _ = fs::remove_file(path);
         }
+    }
+}
+
+/// A component from its code, which must come from an engine: from a file of the cache, or from the compiler.
+pub(crate) fn deserialize(engine: &Engine, code: &[u8]) -> wasmtime::Result<Component> {
+    // SAFETY: the code must be the output of an engine. It comes from a file that `find` trusts, or from the compiler,
+    // which is this program, in this process or in a child that this process has started.
+    #[expect(unsafe_code, reason = "compiled code cannot be checked, only trusted")]
+    unsafe {
+        Component::deserialize(engine, code)
     }
 }
 
@@ -147,8 +154,8 @@ mod tests {
         Engine::default()
     }
 
-    fn compile(engine: &Engine) -> Component {
-        Component::new(engine, wat::parse_str("(component)").expect("text")).expect("the smallest component")
+    fn compile(engine: &Engine) -> Vec<u8> {
+        engine.precompile_component(&wat::parse_str("(component)").expect("text")).expect("the smallest component")
     }
 
     fn files(folder: &Path) -> Vec<PathBuf> {
@@ -255,9 +262,9 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let compiled = Cache::new(folder.path().to_owned());
         let engine = engine();
-        let component = compile(&engine);
+        let code = compile(&engine);
         for number in 0..KEPT + 3 {
-            compiled.store(&engine, &format!("{number:064x}"), &component);
+            compiled.store(&engine, &format!("{number:064x}"), &code);
         }
         assert_eq!(files(folder.path()).len(), KEPT);
         assert!(compiled.find(&engine, &format!("{:064x}", KEPT + 2)).is_some(), "the last one");

@@ -1,9 +1,11 @@
 //! The available adapters: the bundled ones, those in the user's folder, and any file that is named.
 
-use super::adapter::{Adapter, Source};
+use super::adapter::Adapter;
 use super::engine::Engine;
+use super::source::Source;
 use crate::config::Config;
 use crate::error::{Error, Result};
+use bytes::Bytes;
 use std::path::{Path, PathBuf};
 use wharf_core::model::Access;
 
@@ -88,7 +90,7 @@ pub(crate) async fn load(engine: &Engine, folder: &Path, config: &Config, name: 
         }
         Some(AdapterEntry { source: Source::Bundled, .. }) => {
             let adapter = bundled().find(|adapter| adapter.id == name).expect("the entry was made from a bundled one");
-            let loaded = Adapter::load(engine, adapter.component, Source::Bundled).await?;
+            let loaded = Adapter::load(engine, Bytes::from_static(adapter.component), Source::Bundled).await?;
             if loaded.info().id == name {
                 return Ok(loaded);
             }
@@ -108,7 +110,7 @@ pub(crate) async fn load(engine: &Engine, folder: &Path, config: &Config, name: 
 async fn load_file(engine: &Engine, source: Source, path: &Path) -> Result<Adapter> {
     let bytes = read_component(path, engine.limits.component)
         .map_err(|error| Error::invalid(format!("the adapter {} cannot be read: {error}", path.display())))?;
-    Adapter::load(engine, &bytes, source).await
+    Adapter::load(engine, bytes.into(), source).await
 }
 
 /// The content of the file, at most one byte more than the limit: the file may be a device without end.

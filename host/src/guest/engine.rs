@@ -1,14 +1,27 @@
 //! The WebAssembly engine: one for each host, with its cache of compiled code and the ticks that interrupt guests.
 
-use super::cache::Cache;
+use super::cache::{self, Cache};
+use super::compiler::{CompileLimits, Compiler, Failure};
+use super::settings::settings;
+use super::source::Source;
 use crate::error::{Error, Result};
+use bytes::Bytes;
 use std::path::Path;
+use std::pin::pin;
+use std::sync::Arc;
 use std::time::Duration;
+use tokio::sync::Semaphore;
 use wasmtime::component::Component;
-use wasmtime::{Config, OptLevel, PoolingAllocationConfig, ProfilingStrategy};
+use wasmtime::{Config, PoolingAllocationConfig, ProfilingStrategy};
 
 /// The length of a tick: a computing guest is checked this often.
 pub(crate) const TICK: Duration = Duration::from_millis(10);
+
+/// How many components one engine compiles at a time: each may take all the memory that is allowed for one.
+const COMPILERS: usize = 2;
+
+/// After this time, somebody who waits for a compilation is told so.
+const NOTICE_AFTER: Duration = Duration::from_millis(300);
 
 /// What a guest may use.
 #[derive(Debug, Clone, Copy)]
@@ -21,26 +34,24 @@ pub(crate) struct Limits {
     pub lift: usize,
     /// The largest component that is loaded.
     pub component: usize,
+    /// What compiling it may take.
+    pub compile: CompileLimits,
 }
 
 impl Default for Limits {
     fn default() -> Limits {
-        Limits { memory: 256 << 20, compute: Duration::from_secs(10), lift: 128 << 20, component: 32 << 20 }
+        Limits {
+            memory: 256 << 20,
+            compute: Duration::from_secs(10),
+            lift: 128 << 20,
+            component: 32 << 20,
+            compile: CompileLimits::default(),
+        }
     }
 }
 
 /// The variable that, set to `perfmap`, makes the engine write a map of the guests' functions for `perf`.
 const PROFILE: &str = "WHARF_PROFILE";
-
-/// The settings of every engine.
-fn settings() -> Config {
-    let mut config = Config::new();
-    config.epoch_interruption(true).cranelift_opt_level(OptLevel::Speed).wasm_component_model(true);
-    // Memories keep wasmtime's reservation of 4 GiB of addresses (not of memory): with less, each access of a guest
-    // needs a bounds check, which makes the guest slower by half.
-    config.max_wasm_stack(1 << 20).async_stack_size(2 << 20);
-    config
-}
 
 /// Compiles and runs adapters.
 #[derive(Clone)]
@@ -48,6 +59,8 @@ pub(crate) struct Engine {
     pub(crate) wasm: wasmtime::Engine,
     pub(crate) limits: Limits,
     cache: Option<Cache>,
+    compiler: Compiler,
+    compiling: Arc<Semaphore>,
 }
 
 impl Engine {
@@ -58,19 +71,43 @@ impl Engine {
             config.profiler(ProfilingStrategy::PerfMap);
         }
         let engine = Engine::with_config(&config, limits)?;
-        Ok(Engine { cache: cache.map(|folder| Cache::new(folder.to_owned())), ..engine })
+        let cache = cache.map(|folder| Cache::new(folder.to_owned()));
+        Ok(Engine { cache, compiler: Compiler::best(), ..engine })
     }
 
-    /// A component, compiled now or taken from the cache, by its bytes and their digest.
-    pub(crate) fn component(&self, bytes: &[u8], digest: &str) -> wasmtime::Result<Component> {
-        if let Some(component) = self.cache.as_ref().and_then(|cache| cache.find(&self.wasm, digest)) {
-            return Ok(component);
+    /// The component with this digest, if it was compiled before and passed all checks then.
+    pub(super) fn cached(&self, digest: &str) -> Option<Component> {
+        self.cache.as_ref()?.find(&self.wasm, digest)
+    }
+
+    /// Compiles a component, without blocking the thread of the caller.
+    pub(super) async fn compile(&self, component: Bytes, source: &Source) -> Result<Vec<u8>, Failure> {
+        let _permit = self.compiling.acquire().await;
+        // What is part of this program is trusted, and compiled where nothing can be missing.
+        let compiler = if *source == Source::Bundled { Compiler::Thread } else { self.compiler };
+        let mut compiling = pin!(compiler.compile(&self.wasm, component, self.limits.compile));
+        if let Ok(compiled) = tokio::time::timeout(NOTICE_AFTER, &mut compiling).await {
+            return compiled;
         }
-        let component = Component::new(&self.wasm, bytes)?;
-        if let Some(cache) = &self.cache {
-            cache.store(&self.wasm, digest, &component);
+        if *source != Source::Bundled {
+            let once = if self.cache.is_some() { ", once (cached afterwards)" } else { "" };
+            tracing::info!(target: "wharf::compiler", "compiling {source}{once}");
         }
-        Ok(component)
+        compiling.await
+    }
+
+    /// A component from the code that [`compile`](Engine::compile) gave.
+    pub(super) fn load(&self, code: &[u8]) -> wasmtime::Result<Component> {
+        cache::deserialize(&self.wasm, code)
+    }
+
+    /// Keeps the code of a component that has passed all checks.
+    pub(super) async fn keep(&self, digest: String, code: Vec<u8>) {
+        if let Some(cache) = self.cache.clone() {
+            let engine = self.wasm.clone();
+            // If it fails, the component is compiled again.
+            let _ = tokio::task::spawn_blocking(move || cache.store(&engine, &digest, &code)).await;
+        }
     }
 
     /// An engine that counts the operators that guests execute, as fuel.
@@ -104,6 +141,7 @@ impl Engine {
                 }
             })
             .map_err(|error| Error::system("starting the thread that interrupts guests", error))?;
-        Ok(Engine { wasm, limits, cache: None })
+        let compiling = Arc::new(Semaphore::new(COMPILERS));
+        Ok(Engine { wasm, limits, cache: None, compiler: Compiler::Thread, compiling })
     }
 }

@@ -7,7 +7,8 @@ use wharf::adapter::Adapter;
 use wharf::event::{ErrorClass, EventKind, Outcome, Report};
 use wharf::{ErrorKind, Host, Run, RunOptions, Turn};
 use wharf_test_support::{
-    InvalidComponent, Sandbox, echo_bytes, faulty_guest, invalid_components, looping_guest, too_large_component,
+    CompileBomb, InvalidComponent, Sandbox, echo_bytes, faulty_guest, invalid_components, looping_guest,
+    too_large_component, wat,
 };
 
 /// The agent writes one line and then nothing: when its adapter is stopped, it has to be stopped too.
@@ -237,4 +238,69 @@ async fn an_adapter_that_imports_sockets_gets_none() {
     }
     let denied = "tcp Err(PermissionDenied), udp Err(PermissionDenied), name Err(())";
     assert!(notices.iter().any(|text| text == denied), "{notices:?}");
+}
+
+#[tokio::test]
+async fn a_foreign_import_is_refused_before_anything_is_compiled() {
+    let sandbox = Sandbox::new().with_own_cache();
+    let host = sandbox.echo_host();
+    // Compiling it would take minutes, and nothing in this process could stop that.
+    let bomb = CompileBomb::TIME.importing("(import \"wasi:http/outgoing-handler@0.2.0\" (instance))");
+    let path = sandbox.write("http.wasm", bomb);
+    let error = host.adapter(text(&path)).await.expect_err("it is refused");
+    assert_eq!(error.kind(), ErrorKind::Adapter);
+    assert!(error.to_string().contains("it imports `wasi:http/outgoing-handler@0.2.0`"), "{error}");
+}
+
+#[tokio::test]
+async fn a_component_of_too_many_parts_is_refused_without_a_child_too() {
+    let sandbox = Sandbox::new();
+    let host = sandbox.echo_host();
+    let export = "(instance $i) (export \"wharf:runtime/runtime-adapter@0.1.0\" (instance $i))";
+    for (content, expected) in [
+        (format!("(core module {})", "(func)".repeat(250_001)), "it has more than 250000 functions"),
+        ("(core module)".repeat(300), "it has more than 250 modules and components"),
+    ] {
+        let path = sandbox.write("large.wasm", wat(&format!("(component {content} {export})")));
+        let error = host.adapter(text(&path)).await.expect_err("it is refused");
+        assert_eq!(error.kind(), ErrorKind::Adapter);
+        assert!(error.to_string().contains(expected), "{error}");
+    }
+}
+
+#[tokio::test]
+async fn compiling_without_a_child_does_not_block_the_callers_thread() {
+    let sandbox = Sandbox::new().with_own_cache();
+    let host = sandbox.echo_host();
+    let echo = host.adapter("echo").await.expect("the echo adapter");
+    let bomb = CompileBomb { nested_loops: 150, ..CompileBomb::TIME };
+    let path = sandbox.write("slow.wasm", bomb.component());
+    let mut compiling = pin!(host.adapter(text(&path)));
+    // On one thread: a turn goes on while the component is compiled on another.
+    tokio::select! {
+        biased;
+        ended = &mut compiling => panic!("it ended before another turn did: {ended:?}"),
+        () = still_works(&host, &sandbox, &echo) => {}
+    }
+    let error = compiling.await.expect_err("it is no adapter");
+    assert!(error.to_string().contains("does not have export `describe`"), "{error}");
+}
+
+#[tokio::test]
+async fn refused_components_push_no_adapter_out_of_the_cache() {
+    let sandbox = Sandbox::new().with_own_cache();
+    let host = sandbox.echo_host();
+    let echo = host.adapter("echo").await.expect("the echo adapter");
+    let cached = sandbox.files("cache/compiled");
+    assert_eq!(cached.len(), 1);
+    for number in 0..40 {
+        let bomb = CompileBomb { nested_loops: 1, loops: 1, variables: number };
+        let path = sandbox.write("refused.wasm", bomb.component());
+        let error = host.adapter(text(&path)).await.expect_err("it compiles, and is no adapter");
+        assert!(error.to_string().contains("does not have export `describe`"), "{error}");
+    }
+    let path = looping_guest();
+    let _ = host.adapter(text(&path)).await.expect_err("it does not describe itself");
+    assert!(sandbox.files("cache/compiled") == cached, "what is refused is not kept");
+    still_works(&host, &sandbox, &echo).await;
 }

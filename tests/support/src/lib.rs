@@ -10,6 +10,7 @@
 #![allow(clippy::unwrap_used, reason = "a harness may panic: the test fails")]
 
 mod artifacts;
+mod compile_bomb;
 mod finished;
 mod hostile_texts;
 mod invalid_components;
@@ -22,6 +23,7 @@ mod terminal;
 mod wait;
 
 pub use artifacts::{echo_agent, echo_component, fake_agent, faulty_guest, looping_guest, repository, target_folder};
+pub use compile_bomb::CompileBomb;
 pub use finished::{Finished, without_times};
 pub use hostile_texts::with_hostile_texts;
 pub use invalid_components::{
