@@ -13,6 +13,7 @@ mod exit;
 mod host;
 mod labels;
 mod signals;
+mod threads;
 mod turn;
 mod ui;
 
@@ -36,14 +37,9 @@ fn main() -> ExitCode {
     let shell = Shell::new(&arguments.common);
     logs::install(&arguments.common);
     panics::install();
-    // Lines of JSON are passed on by one thread: see `ui::output`. What is shown to a person may wait for the terminal.
-    let mut runtime = match &arguments.command {
-        Command::Run(args) if args.json => tokio::runtime::Builder::new_current_thread(),
-        _ => tokio::runtime::Builder::new_multi_thread(),
-    };
-    let runtime = match runtime.enable_all().build() {
+    let runtime = match threads::start(&arguments.command) {
         Ok(runtime) => runtime,
-        Err(error) => return shell.failed(&wharf::Error::system("starting the program's threads", error)),
+        Err(error) => return shell.failed(&error),
     };
     // The program is a task like those that it waits for: a single thread switches between tasks without polling the
     // system for new events, which it does before it returns to `block_on`.

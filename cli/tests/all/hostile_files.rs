@@ -198,3 +198,79 @@ fn a_start_that_fails_for_want_of_descriptors_leaves_nothing() {
         assert!(left.is_empty(), "{limit}: {left:?} {finished:?}");
     }
 }
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_limit_of_processes_is_an_error_in_words() {
+    use std::os::unix::process::CommandExt as _;
+    let sandbox = sandbox();
+    let limited = |limit: u32, args: &[&str]| {
+        let mut shell = sandbox.command("sh");
+        // In dash, `-p` is what `-u` is in other shells.
+        let script = r#"ulimit -u $0 2>/dev/null || ulimit -p $0 || exit 99; exec "$@""#;
+        shell.args(["-c", script, &limit.to_string(), crate::WHARF]).args(args);
+        shell.current_dir("/");
+        // The limit does not hold for root.
+        if rustix::process::geteuid().is_root() {
+            shell.uid(65534).gid(65534);
+        }
+        shell
+    };
+    let version = Finished::of(&mut limited(10_000, &["--version"]));
+    if version.code != Some(0) {
+        return; // Another user cannot execute what root has built.
+    }
+    for limit in 1..=3 {
+        for args in [&["adapters"][..], &["run", "--json", "-a", "echo", "hello"], &["run", "-a", "echo", "hello"]] {
+            let finished = Finished::of(&mut limited(limit, args));
+            assert_eq!(finished.code, Some(7), "{limit} {args:?}: {finished:?}");
+            let expected = finished.stderr.contains("error: starting the threads of this program")
+                && finished.stderr.contains("ulimit -u");
+            assert!(expected, "{limit} {args:?}: {finished:?}");
+        }
+    }
+}
+
+#[test]
+fn what_others_could_have_written_about_an_agent_is_not_used() {
+    let sandbox = sandbox().with_own_cache();
+    let version = || {
+        let finished = Finished::of(&mut sandbox.run_command(&Script::normal(), &[]));
+        let started = finished.of_type("run-started").next().expect("it started");
+        started["agent"]["version"].as_str().expect("a version").to_owned()
+    };
+    assert_eq!(version(), "1.0.0");
+    let [path] = &sandbox.files("cache/agents").into_keys().collect::<Vec<_>>()[..] else { panic!("one file") };
+    let planted = fs::read_to_string(path).unwrap().replace("\"1.0.0\"", "\"6.6.6\"");
+    let agents = path.parent().unwrap();
+    let mode = |path: &Path, mode| fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+    fs::write(path, &planted).unwrap();
+    assert_eq!(version(), "6.6.6", "only the user could have written it");
+    mode(path, 0o666);
+    assert_eq!(version(), "1.0.0");
+    fs::write(path, &planted).unwrap();
+    mode(path, 0o600);
+    for folder in [agents, agents.parent().unwrap()] {
+        mode(folder, 0o777);
+        assert_eq!(version(), "1.0.0", "{}", folder.display());
+        mode(folder, 0o700);
+    }
+}
+
+#[test]
+fn folders_of_a_first_run_without_a_recording_are_private() {
+    let sandbox = sandbox();
+    let data = sandbox.path("fresh/data");
+    let command = sandbox.run_command(&Script::normal(), &["--no-record"]);
+    let mut shell = sandbox.command("sh");
+    shell.args(["-c", r#"umask 000; exec "$0" "$@""#]).arg(command.get_program()).args(command.get_args());
+    shell.env("WHARF_DATA", &data);
+    Finished::of(&mut shell).expect(0, "completed");
+    let mut folders = vec![data.clone(), data.parent().unwrap().to_owned()];
+    folders.extend(fs::read_dir(&data).unwrap().map(|entry| entry.unwrap().path()).filter(|path| path.is_dir()));
+    assert!(folders.contains(&data.join("live")), "{folders:?}");
+    for folder in folders {
+        let mode = fs::metadata(&folder).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o700, "{}", folder.display());
+    }
+}

@@ -81,3 +81,17 @@ impl HostMonotonicClock for FrozenClock {
         NOW
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_clock_shows_zero_at_which_go_gives_up() {
+        let mut table = ResourceTable::new();
+        assert_eq!(FrozenClocks(&mut table).now().expect("a time"), NOW);
+        assert_eq!(HostMonotonicClock::now(&FrozenClock), NOW);
+        assert_eq!(HostWallClock::now(&FrozenClock), Duration::from_secs(NOW));
+        assert_ne!(NOW, 0);
+    }
+}
