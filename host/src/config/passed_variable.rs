@@ -1,5 +1,6 @@
 //! An entry of `environment`: the name of a variable, or a table that also says whether its value is secret.
 
+use schemars::JsonSchema;
 use serde::de::{Error, MapAccess, Visitor, value::MapAccessDeserializer};
 use serde::{Deserialize, Deserializer};
 use std::fmt;
@@ -50,11 +51,25 @@ impl<'de> Deserialize<'de> for PassedVariable {
 struct Entry;
 
 /// The form with more than a name.
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Table {
+#[schemars(title = "PassedVariable")]
+pub(super) struct Table {
+    /// Its name.
     name: String,
+    /// Whether its value is kept out of recordings, events and logs; by a rule if it is left out.
     secret: Option<bool>,
+}
+
+/// Both forms, for the schema.
+#[derive(JsonSchema)]
+#[serde(untagged)]
+#[expect(dead_code, reason = "only its schema is used")]
+pub(super) enum Forms {
+    /// Only a name.
+    Name(String),
+    /// And more.
+    Table(Table),
 }
 
 impl<'de> Visitor<'de> for Entry {
