@@ -2,14 +2,17 @@
 
 use wharf_adapter::{
     Adapter, AdapterInfo, Binary, Capabilities, Effects, Environment, ErrorClass, Event, Failure, Host, Json, Launch,
-    Login, Malformed, SessionChoice, SessionInfo, Support, ToolCall, ToolStatus, Turn, Usage, UsageScope, Version,
-    locate, probe_version,
+    Login, Malformed, Probe, SessionChoice, SessionInfo, Settings, Tested, ToolCall, ToolStatus, Usage, UsageScope,
+    Version, locate,
 };
 
 #[cfg(test)]
 mod tests;
 
 const INSTALL: &str = "put examples/adapter-tutorial/scribe into a folder of your PATH";
+
+/// The versions that the adapter was tested with.
+const TESTED: Tested = Tested(&[Version(1, 0, 0), Version(1, 2, 0)]);
 
 /// The state of one run.
 #[derive(Default)]
@@ -21,7 +24,7 @@ pub struct Scribe {
 impl Adapter for Scribe {
     fn describe() -> AdapterInfo {
         AdapterInfo {
-            tested_with: "1.0.0".to_owned(),
+            tested_with: TESTED.to_string(),
             install_hint: INSTALL.to_owned(),
             ..AdapterInfo::new("scribe", "Scribe, the word counter", env!("CARGO_PKG_VERSION"))
         }
@@ -31,13 +34,8 @@ impl Adapter for Scribe {
 
     fn resolve_binary(&mut self, host: &dyn Host, environment: &Environment) -> Result<Binary, Failure> {
         let mut binary = Binary::at(locate(host, environment, &["scribe"], INSTALL)?);
-        let version = probe_version(host, &binary.program, &["--version"], 5_000).ok().flatten();
-        binary.support = match version {
-            None => Support::BestEffort,
-            Some(version) if version < Version(1, 0, 0) => Support::OlderUntested,
-            Some(version) if version < Version(2, 0, 0) => Support::Tested,
-            Some(_) => Support::NewerUntested,
-        };
+        let version = Probe::new(host, &binary).version();
+        binary.support = TESTED.support(version);
         binary.version = version.map(|version| version.to_string());
         binary.login = match host.variable("SCRIBE_KEY") {
             Ok(Some(_)) => Login::Present("SCRIBE_KEY".to_owned()),
@@ -48,20 +46,21 @@ impl Adapter for Scribe {
         Ok(binary)
     }
 
-    fn build_args(&mut self, turn: &Turn, _binary: &Binary) -> Result<Launch, Failure> {
+    fn launch(&mut self, settings: &mut Settings<'_>, _binary: &Binary) -> Result<Launch, Failure> {
         let mut launch = Launch::lines(["--json"]);
-        match &turn.session {
+        settings.otherwise("scribe only counts words");
+        match settings.session() {
             SessionChoice::Fresh(_) => {}
             SessionChoice::Resume(id) => {
                 launch.pair("--resume", id.as_str());
                 self.requested = Some(id.clone());
             }
             SessionChoice::Fork(_) | SessionChoice::MostRecent => {
-                launch.unsupported("session", "scribe resumes by id only");
+                settings.report("session", "scribe resumes by id only");
             }
         }
-        // `stream-text` may be off: scribe never streams.
-        launch.unsupported_except(turn, &["session", "stream-text"], "scribe only counts words");
+        // It may be on or off: scribe never streams.
+        settings.stream_text();
         Ok(launch)
     }
 

@@ -2,7 +2,7 @@
 
 use super::*;
 use wharf_adapter::testing::{self, FakeHost};
-use wharf_adapter::{Approvals, Effect, Evidence, ExitStatus, Outcome, Stream};
+use wharf_adapter::{Approvals, Effect, Evidence, ExitStatus, Outcome, Stream, Support, Turn};
 
 /// A session, a tool, an event that this adapter does not know, and a truncated line.
 const TRANSCRIPT: &str = r#"{"event":"start","session":"s-1"}
@@ -49,6 +49,7 @@ fn chunk_boundaries_do_not_matter() {
 fn the_program_and_its_version_are_found() {
     for (printed, support) in [
         ("scribe 1.2.0\n", Support::Tested),
+        ("scribe 1.1.0\n", TESTED.support(Some(Version(1, 1, 0)))),
         ("scribe 0.9.9\n", Support::OlderUntested),
         ("scribe 2.0.0\n", Support::NewerUntested),
         ("scribe\n", Support::BestEffort),

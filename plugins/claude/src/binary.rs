@@ -2,8 +2,7 @@
 
 use crate::describe::{INSTALL, KEYS, PLACES, PROVIDERS};
 use wharf_adapter::{
-    Binary, Capabilities, Command, Environment, Failure, Host, Json, LogLevel, Login, Tested, Version, locate,
-    probe_version,
+    Binary, Capabilities, Environment, Failure, Host, Json, LogLevel, Login, Probe, Tested, Version, locate,
 };
 
 /// The versions that the adapter was tested with.
@@ -20,11 +19,11 @@ pub(crate) fn resolve(host: &dyn Host, environment: &Environment) -> Result<Bina
         (found, _) => found?,
     };
     let mut binary = Binary::at(program);
-    let version = probe_version(host, &binary.program, &["--version"], 10_000).ok().flatten();
+    let version = Probe::new(host, &binary).version();
     binary.support = TESTED.support(version);
     binary.capabilities = capabilities(version);
     binary.version = version.map(|version| version.to_string());
-    binary.login = login(host, &binary.program);
+    binary.login = login(host, &binary);
     notes(host, environment, &mut binary);
     Ok(binary)
 }
@@ -32,9 +31,7 @@ pub(crate) fn resolve(host: &dyn Host, environment: &Environment) -> Result<Bina
 /// The program in npm's global prefix, which need not be in PATH.
 fn in_npm_prefix(host: &dyn Host) -> Option<String> {
     let npm = host.find_program("npm").ok()?.path;
-    let args = ["prefix", "-g"].map(str::to_owned).to_vec();
-    let output = host.run(&Command { program: npm, args, stdin: vec![], timeout_ms: 10_000 }).ok()?;
-    let prefix = String::from_utf8_lossy(&output.stdout);
+    let prefix = Probe::new(host, &Binary::at(npm)).text(&["prefix", "-g"]);
     Some(host.find_program(&format!("{}/bin/claude", prefix.trim())).ok()?.path)
 }
 
@@ -76,13 +73,11 @@ fn capabilities(version: Option<Version>) -> Capabilities {
 }
 
 /// A key, another provider, or the result of `claude auth status`. None of them shows that the key is valid.
-fn login(host: &dyn Host, program: &str) -> Login {
+fn login(host: &dyn Host, binary: &Binary) -> Login {
     if let Some(name) = KEYS.into_iter().chain(PROVIDERS).find(|name| host.set_variable(name).is_some()) {
         return Login::Present(name.to_owned());
     }
-    let args = ["auth", "status"].map(str::to_owned).to_vec();
-    let command = Command { program: program.to_owned(), args, stdin: vec![], timeout_ms: 10_000 };
-    let Ok(output) = host.run(&command) else { return Login::Unknown };
+    let Ok(output) = Probe::new(host, binary).run(&["auth", "status"]) else { return Login::Unknown };
     let text = String::from_utf8_lossy(&output.stdout);
     // 2.0 does not have this command.
     match Json::parse(&text).get("loggedIn").bool() {

@@ -2,8 +2,8 @@
 //!
 //! The id of a streamed block is its message and index, `msg_1/0`. The line with the whole block gets the same id.
 
-use std::collections::{BTreeMap, BTreeSet};
-use wharf_adapter::{Effects, Event, Json, Malformed, ToolCall, ToolStatus};
+use std::collections::BTreeSet;
+use wharf_adapter::{Calls, Effects, Event, Json, Malformed, ToolStatus};
 
 /// The message that is currently streamed.
 #[derive(Default)]
@@ -132,12 +132,11 @@ fn block_id(message: &str, index: u64) -> String {
 /// The tool calls that have not ended, and those that ended as denied.
 #[derive(Default)]
 pub(crate) struct Tools {
-    open: BTreeMap<String, OpenTool>,
+    open: Calls<OpenTool>,
     /// Ended and reported as denied: the end of the turn lists them again.
     denied: BTreeSet<String>,
 }
 
-#[derive(Default)]
 struct OpenTool {
     /// Whether a sub-agent made the call.
     nested: bool,
@@ -147,9 +146,9 @@ struct OpenTool {
 
 impl Tools {
     /// A call has started.
-    pub(crate) fn open(&mut self, id: String, nested: bool) {
-        self.denied.remove(&id);
-        self.open.insert(id, OpenTool { nested, denied: false });
+    pub(crate) fn open(&mut self, id: &str, nested: bool) {
+        self.denied.remove(id);
+        self.open.open(id, OpenTool { nested, denied: false });
     }
 
     /// Marks a call as denied. Returns whether it is open: then its result follows.
@@ -160,29 +159,22 @@ impl Tools {
 
     /// A call was reported as denied. Returns whether that is new.
     pub(crate) fn denied(&mut self, id: &str) -> bool {
-        self.open.remove(id);
+        self.open.close(id);
         self.denied.insert(id.to_owned())
     }
 
     /// Removes a call that has ended. Returns whether it was denied.
     pub(crate) fn close(&mut self, id: &str) -> bool {
-        self.open.remove(id).is_some_and(|tool| tool.denied)
+        self.open.close(id).is_some_and(|tool| tool.denied)
     }
 
     /// The turn is over: open calls of the agent itself never ran. Sub-agents in the background may continue.
     pub(crate) fn cancel_own(&mut self, out: &mut Effects) {
-        self.open.retain(|id, tool| {
-            if !tool.nested {
-                out.tool(ToolCall::new(id, ToolStatus::Cancelled));
-            }
-            tool.nested
-        });
+        self.open.end(out, |tool| (!tool.nested).then_some(ToolStatus::Cancelled));
     }
 
     /// The process has exited: no call runs any more.
     pub(crate) fn cancel_all(&mut self, out: &mut Effects) {
-        for id in std::mem::take(&mut self.open).into_keys() {
-            out.tool(ToolCall::new(&id, ToolStatus::Cancelled));
-        }
+        self.open.cancel(out);
     }
 }

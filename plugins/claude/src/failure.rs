@@ -3,6 +3,7 @@
 //! Never by text that the model wrote: only lines that the CLI marks as errors come here. The order is the same for all
 //! versions: the CLI's own kind, then the status, then phrases of its text.
 
+use wharf_adapter::failure::{self, Phrases};
 use wharf_adapter::{ErrorClass, Evidence, ExitStatus, Failure, Json, Retry};
 
 /// An error that the CLI reported.
@@ -67,7 +68,7 @@ impl AgentError {
         // A 400 has several causes, which only its text distinguishes.
         let by_status =
             || status.filter(|status| *status != 400).and_then(|status| class_of_status(status, &self.text));
-        let by_text = || class_of_text(&self.text);
+        let by_text = || PHRASES.class_of(&self.text);
         let rejected = || status.map(|_| ErrorClass::Provider);
         by_kind.or_else(by_status).or_else(by_text).or_else(rejected).unwrap_or(ErrorClass::Other)
     }
@@ -93,67 +94,55 @@ fn class_of_kind(kind: &str, error: &AgentError) -> Option<ErrorClass> {
 }
 
 fn is_network(error: &AgentError) -> bool {
-    error.code.as_deref() == Some("connection_failed") || class_of_text(&error.text) == Some(ErrorClass::Network)
+    error.code.as_deref() == Some("connection_failed") || PHRASES.class_of(&error.text) == Some(ErrorClass::Network)
 }
 
 fn class_of_status(status: u16, text: &str) -> Option<ErrorClass> {
-    Some(match status {
+    match status {
         // Every version that reports a kind reports a 403 as a failed login.
-        401 | 403 => ErrorClass::Auth,
-        402 => ErrorClass::Quota,
-        404 if text.contains("model") => ErrorClass::UnknownModel,
-        404 => ErrorClass::NotFound,
-        408 => ErrorClass::Network,
-        413 => ErrorClass::ContextLength,
-        429 => ErrorClass::RateLimit,
-        400..=599 => ErrorClass::Provider,
-        _ => return None,
-    })
+        403 => Some(ErrorClass::Auth),
+        _ => failure::class_of_status(status, text).or(match status {
+            404 => Some(ErrorClass::NotFound),
+            400..=599 => Some(ErrorClass::Provider),
+            _ => None,
+        }),
+    }
 }
 
 /// Phrases in the CLI's own error texts, of all versions, most specific first.
-const PHRASES: &[(&str, ErrorClass)] = &[
-    ("No conversation found", ErrorClass::NoSession),
+const PHRASES: Phrases = Phrases(&[
+    ("no conversation found", ErrorClass::NoSession),
     ("--resume requires a valid session", ErrorClass::NoSession),
     ("cannot be used with root/sudo", ErrorClass::Permission),
-    ("Error parsing streaming input", ErrorClass::Protocol),
-    ("Invalid API key", ErrorClass::Auth),
-    ("Not logged in", ErrorClass::Auth),
-    ("Please run /login", ErrorClass::Auth),
-    ("Failed to authenticate", ErrorClass::Auth),
-    ("OAuth token", ErrorClass::Auth),
-    ("Could not load", ErrorClass::Auth),
-    ("Credit balance", ErrorClass::Quota),
+    ("error parsing streaming input", ErrorClass::Protocol),
+    ("invalid api key", ErrorClass::Auth),
+    ("not logged in", ErrorClass::Auth),
+    ("please run /login", ErrorClass::Auth),
+    ("failed to authenticate", ErrorClass::Auth),
+    ("oauth token", ErrorClass::Auth),
+    ("could not load", ErrorClass::Auth),
+    ("credit balance", ErrorClass::Quota),
     ("hit your ", ErrorClass::RateLimit),
     ("limit reached", ErrorClass::RateLimit),
     ("rejected (429)", ErrorClass::RateLimit),
     ("issue with the selected model", ErrorClass::UnknownModel),
-    ("Prompt is too long", ErrorClass::ContextLength),
     ("prompt is too long", ErrorClass::ContextLength),
     ("exceed context limit", ErrorClass::ContextLength),
-    ("Connection error", ErrorClass::Network),
-    ("Connection refused", ErrorClass::Network),
-    ("Connection dropped", ErrorClass::Network),
-    ("Unable to connect", ErrorClass::Network),
-    ("Can't reach the API", ErrorClass::Network),
-    ("ECONNREFUSED", ErrorClass::Network),
-    ("ECONNRESET", ErrorClass::Network),
-    ("EAI_AGAIN", ErrorClass::Network),
-    ("ENOTFOUND", ErrorClass::Network),
+    ("connection error", ErrorClass::Network),
+    ("connection refused", ErrorClass::Network),
+    ("connection dropped", ErrorClass::Network),
+    ("unable to connect", ErrorClass::Network),
+    ("can't reach the api", ErrorClass::Network),
+    ("econnrefused", ErrorClass::Network),
+    ("econnreset", ErrorClass::Network),
+    ("eai_again", ErrorClass::Network),
+    ("enotfound", ErrorClass::Network),
     ("timed out", ErrorClass::Network),
-];
-
-fn class_of_text(text: &str) -> Option<ErrorClass> {
-    PHRASES.iter().find(|(phrase, _)| text.contains(phrase)).map(|(_, class)| *class)
-}
+]);
 
 /// The status in "API Error: 404 {…}", "Request rejected (429)", "Repeated 529 Overloaded errors".
 fn status_in(text: &str) -> Option<u16> {
-    let after = ["API Error: ", "API Error (", "rejected (", "Repeated "];
-    after.iter().find_map(|before| {
-        let digits = text.split_once(before)?.1.get(..3)?;
-        digits.parse().ok().filter(|status| (400..600).contains(status))
-    })
+    failure::status_in(text, &["API Error: ", "API Error (", "rejected (", "Repeated "])
 }
 
 /// The error's type in the JSON that old versions print after "API Error: 404".
@@ -170,31 +159,28 @@ fn root_advice() -> Retry {
 }
 
 /// Phrases that occur on stderr only: the command line was rejected.
-const REJECTIONS: &[(&str, ErrorClass)] = &[
-    ("Invalid MCP configuration", ErrorClass::InvalidOption),
+const REJECTIONS: Phrases = Phrases(&[
+    ("invalid mcp configuration", ErrorClass::InvalidOption),
     ("unknown option", ErrorClass::InvalidOption),
     ("is invalid", ErrorClass::InvalidOption),
-    ("Invalid session ID", ErrorClass::InvalidOption),
+    ("invalid session id", ErrorClass::InvalidOption),
     ("is already in use", ErrorClass::InvalidOption),
     ("can only be used with", ErrorClass::InvalidOption),
     ("requires --verbose", ErrorClass::InvalidOption),
-    ("Cannot use both", ErrorClass::InvalidOption),
-    ("Input must be provided", ErrorClass::InvalidOption),
-    ("exceeds 10MB", ErrorClass::InvalidOption),
+    ("cannot use both", ErrorClass::InvalidOption),
+    ("input must be provided", ErrorClass::InvalidOption),
+    ("exceeds 10mb", ErrorClass::InvalidOption),
     ("not found", ErrorClass::NotFound),
     ("heap out of memory", ErrorClass::Crash),
-    ("Segmentation fault", ErrorClass::Crash),
-    ("Illegal instruction", ErrorClass::Crash),
+    ("segmentation fault", ErrorClass::Crash),
+    ("illegal instruction", ErrorClass::Crash),
     ("panicked", ErrorClass::Crash),
-];
+]);
 
 /// Used if stdout did not say how the turn ended: stderr, then the error that was last retried, then the exit status.
 pub(crate) fn from_evidence(evidence: &Evidence, last: Option<&AgentError>) -> Option<Failure> {
     let lines = || evidence.stderr_tail.lines().map(str::trim).filter(|line| is_error(line));
-    let known = lines().find_map(|line| {
-        let rejection = || REJECTIONS.iter().find(|(phrase, _)| line.contains(phrase)).map(|(_, class)| *class);
-        Some((line, class_of_text(line).or_else(rejection)?))
-    });
+    let known = lines().find_map(|line| Some((line, PHRASES.class_of(line).or_else(|| REJECTIONS.class_of(line))?)));
     if let Some((line, class)) = known {
         let failure = Failure::new(class, line.strip_prefix("Error: ").unwrap_or(line)).status(status_in(line));
         return Some(match class {

@@ -3,8 +3,10 @@
 //! They repeat what other lines report, or serve the CLI's own clients and screen. The lists have the types that were
 //! measured, and those that the schemas in the program name. A type that is neither here nor handled is drift.
 
-/// Types of lines, sorted for binary search.
-pub(crate) const LINES: &[&str] = &[
+use wharf_adapter::Ignored;
+
+/// Types of lines.
+pub(crate) const LINES: Ignored = Ignored::new(&[
     "active_goal",
     "api_metrics",
     "apply_flag_settings",
@@ -26,10 +28,10 @@ pub(crate) const LINES: &[&str] = &[
     "stream_mode",
     "streamlined_text",
     "transcript_mirror",
-];
+]);
 
-/// Subtypes of `system` lines, sorted for binary search.
-pub(crate) const SYSTEM: &[&str] = &[
+/// Subtypes of `system` lines.
+pub(crate) const SYSTEM: Ignored = Ignored::new(&[
     "agents_killed",
     "api_error",
     "away_summary",
@@ -83,22 +85,4 @@ pub(crate) const SYSTEM: &[&str] = &[
     "upgrade_relay_marker",
     "vcs_state_changed",
     "worker_shutting_down",
-];
-
-/// Whether a list contains this type.
-pub(crate) fn is_ignored(list: &[&str], kind: &str) -> bool {
-    list.binary_search(&kind).is_ok()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_lists_are_sorted() {
-        for list in [LINES, SYSTEM] {
-            assert!(list.is_sorted() && list.iter().all(|kind| is_ignored(list, kind)));
-        }
-        assert!(!is_ignored(SYSTEM, "init") && !is_ignored(LINES, "result"));
-    }
-}
+]);

@@ -4,10 +4,9 @@
 //! defaults are safe: with `-p` the CLI does not ask whether a workspace is trusted, so its hooks and MCP servers would
 //! run. With `--setting-sources user --strict-mcp-config` they do not.
 
-use wharf_adapter::json::Object;
 use wharf_adapter::{
-    Approvals, Binary, Effort, ErrorClass, ExitBehavior, Failure, Json, Launch, SessionChoice, Turn, Version,
-    nearest_effort,
+    Approvals, Binary, Effort, ErrorClass, ExitBehavior, Failure, Launch, SessionChoice, Setting, Settings, Turn,
+    Version,
 };
 
 /// The values of `--effort`.
@@ -52,36 +51,35 @@ pub(crate) fn escape_slash(text: String, commands: bool) -> String {
 }
 
 /// The launch of a turn.
-pub(crate) fn build(turn: &Turn, binary: &Binary) -> Result<Launch, Failure> {
+pub(crate) fn build(settings: &mut Settings<'_>, binary: &Binary) -> Result<Launch, Failure> {
     let mut launch = Launch::lines(["-p", "--output-format", "stream-json", "--verbose"]);
-    if turn.stream_text {
+    if settings.stream_text() {
         launch.arg("--include-partial-messages");
     }
-    if is_duplex(turn) {
+    if is_duplex(settings.turn()) {
         launch.pair("--input-format", "stream-json");
         launch.exit_behavior = ExitBehavior::WhenStdinCloses;
     }
-    session(turn, &mut launch);
-    model(turn, binary, &mut launch);
-    instructions(turn, binary, &mut launch);
-    permissions(turn, &mut launch, binary);
-    isolation(turn, binary, &mut launch);
-    caps(turn, &mut launch);
-    if let Some(schema) = &turn.output_schema {
+    session(settings, &mut launch);
+    model(settings, binary, &mut launch);
+    instructions(settings, binary, &mut launch);
+    permissions(settings, binary, &mut launch);
+    isolation(settings, binary, &mut launch);
+    caps(settings, &mut launch);
+    if let Some(schema) = settings.output_schema() {
         if schema.len() > MAX_ARGUMENT {
             return Err(Failure::new(ErrorClass::InvalidOption, "the output schema is too long for a command line"));
         }
-        launch.pair("--json-schema", schema.as_str());
+        launch.pair("--json-schema", schema);
     }
-    if turn.autopilot {
-        launch.unsupported("autopilot", "Claude Code has no autopilot: a turn always continues until it is done");
-    }
+    let reason = "Claude Code has no autopilot: a turn always continues until it is done";
+    settings.unsupported(Setting::Autopilot, reason);
     launch.set("DISABLE_AUTOUPDATER", "1");
     Ok(launch)
 }
 
-fn session(turn: &Turn, launch: &mut Launch) {
-    match &turn.session {
+fn session(settings: &mut Settings<'_>, launch: &mut Launch) {
+    match settings.session() {
         SessionChoice::Fresh(Some(id)) => launch.pair("--session-id", id.as_str()),
         SessionChoice::Fresh(None) => {}
         SessionChoice::Resume(id) => launch.pair("--resume", id.as_str()),
@@ -91,44 +89,40 @@ fn session(turn: &Turn, launch: &mut Launch) {
         }
         SessionChoice::MostRecent => launch.arg("--continue"),
     }
-    if turn.option("persist-session").bool() == Some(false) {
+    if settings.option("persist-session").bool() == Some(false) {
         launch.arg("--no-session-persistence");
     }
 }
 
-fn model(turn: &Turn, binary: &Binary, launch: &mut Launch) {
+fn model(settings: &mut Settings<'_>, binary: &Binary, launch: &mut Launch) {
     // With `=`: a project may choose the model, and a name that starts with a dash must not become another option.
-    if let Some(model) = &turn.model {
+    if let Some(model) = settings.model() {
         launch.arg(format!("--model={model}"));
     }
-    if let Some(model) = &turn.fallback_model {
+    if let Some(model) = settings.fallback_model() {
         launch.arg(format!("--fallback-model={model}"));
     }
-    let Some(requested) = &turn.effort else { return };
     if is_since(binary, EFFORT_SINCE) == Some(false) {
-        launch.unsupported("effort", "Claude Code has --effort since 2.1");
-        return;
-    }
-    match Effort::parse(requested).and_then(|requested| nearest_effort(requested, &EFFORTS)) {
-        Some(effort) => launch.pair("--effort", effort.name()),
-        None => launch.unsupported("effort", "it is not one of none, minimal, low, medium, high, xhigh, max"),
+        settings.unsupported(Setting::Effort, "Claude Code has --effort since 2.1");
+    } else if let Some(effort) = settings.effort(&EFFORTS) {
+        launch.pair("--effort", effort.name());
     }
 }
 
-fn instructions(turn: &Turn, binary: &Binary, launch: &mut Launch) {
-    if let Some(system) = &turn.system_prompt {
-        let replace = turn.option("system-prompt-mode").is("replace");
-        let file = launch.file("system-prompt.md", system.as_str());
+fn instructions(settings: &mut Settings<'_>, binary: &Binary, launch: &mut Launch) {
+    if let Some(system) = settings.system_prompt() {
+        let replace = settings.option("system-prompt-mode").is("replace");
+        let file = launch.file("system-prompt.md", system);
         launch.pair(if replace { "--system-prompt-file" } else { "--append-system-prompt-file" }, file);
-        let resumed = !matches!(turn.session, SessionChoice::Fresh(_));
+        let resumed = !matches!(settings.session(), SessionChoice::Fresh(_));
         if resumed && is_since(binary, SNAPSHOT_SINCE) == Some(true) {
             launch.pair("--system-prompt-snapshot", "off");
         }
     }
-    for folder in &turn.extra_dirs {
+    for folder in settings.extra_dirs() {
         launch.pair("--add-dir", folder.as_str());
     }
-    if let Some(agents) = option_json(turn, "agents") {
+    if let Some(agents) = option_json(settings, "agents") {
         launch.pair("--agents", agents);
     }
 }
@@ -138,8 +132,9 @@ pub(crate) fn permission_mode(turn: &Turn) -> Option<&str> {
     turn.option("permission-mode").name().filter(|mode| *mode != "by-approvals")
 }
 
-fn permissions(turn: &Turn, launch: &mut Launch, binary: &Binary) {
-    match (permission_mode(turn), turn.approvals) {
+fn permissions(settings: &mut Settings<'_>, binary: &Binary, launch: &mut Launch) {
+    let approvals = settings.approvals();
+    match (permission_mode(settings.turn()), approvals) {
         (Some(mode), _) => launch.pair("--permission-mode", mode),
         (None, Approvals::AllowAll) => launch.arg("--dangerously-skip-permissions"),
         // 2.0 denies by default whatever needs a permission.
@@ -147,13 +142,13 @@ fn permissions(turn: &Turn, launch: &mut Launch, binary: &Binary) {
         (None, Approvals::Deny) => launch.pair("--permission-mode", "dontAsk"),
         (None, Approvals::Ask) => {}
     }
-    if turn.approvals == Approvals::Ask {
+    if approvals == Approvals::Ask {
         launch.pair("--permission-prompt-tool", "stdio");
     }
-    if turn.option("sandboxed").is_true() {
+    if settings.option("sandboxed").is_true() {
         launch.set("IS_SANDBOX", "1");
     }
-    let rules = &turn.tools;
+    let rules = settings.tools();
     if !rules.only.is_empty() {
         launch.pair("--tools", rules.only.join(","));
     }
@@ -170,45 +165,39 @@ fn several<'a>(flag: &str, values: impl Iterator<Item = &'a String>, launch: &mu
     }
 }
 
-fn isolation(turn: &Turn, binary: &Binary, launch: &mut Launch) {
-    if !turn.option("project-settings").is_true() {
+fn isolation(settings: &mut Settings<'_>, binary: &Binary, launch: &mut Launch) {
+    if !settings.option("project-settings").is_true() {
         launch.pair("--setting-sources", "user");
         launch.arg("--strict-mcp-config");
     }
-    if let Some(servers) = &turn.mcp_servers {
-        let servers = Json::parse(servers);
-        let config = if servers.get("mcpServers").is_object() {
-            servers.raw().to_owned()
-        } else {
-            Object::new().raw("mcpServers", servers.raw()).finish()
-        };
-        let file = launch.file("mcp.json", config);
+    if let Some(servers) = settings.mcp_servers() {
+        let file = launch.file("mcp.json", servers);
         launch.pair("--mcp-config", file);
     }
-    if let Some(settings) = option_json(turn, "settings") {
-        let file = launch.file("settings.json", settings);
+    if let Some(json) = option_json(settings, "settings") {
+        let file = launch.file("settings.json", json);
         launch.pair("--settings", file);
     }
-    if turn.option("bare").is_true() {
+    if settings.option("bare").is_true() {
         if is_since(binary, EFFORT_SINCE) == Some(false) {
-            launch.unsupported("bare", "Claude Code has --bare since 2.1");
+            settings.report("bare", "Claude Code has --bare since 2.1");
         } else {
             launch.arg("--bare");
         }
     }
 }
 
-fn caps(turn: &Turn, launch: &mut Launch) {
-    if let Some(turns) = turn.max_turns {
+fn caps(settings: &mut Settings<'_>, launch: &mut Launch) {
+    if let Some(turns) = settings.max_turns() {
         launch.pair("--max-turns", turns.to_string());
     }
-    if let Some(micros) = turn.max_cost_micros {
+    if let Some(micros) = settings.max_cost_micros() {
         launch.pair("--max-budget-usd", dollars(micros));
     }
-    if let Some(retries) = turn.option("max-retries").u64() {
+    if let Some(retries) = settings.option("max-retries").u64() {
         launch.set("CLAUDE_CODE_MAX_RETRIES", retries.to_string());
     }
-    if turn.option("background-tasks").bool() == Some(false) {
+    if settings.option("background-tasks").bool() == Some(false) {
         launch.set("CLAUDE_CODE_DISABLE_BACKGROUND_TASKS", "1");
     }
 }
@@ -219,8 +208,8 @@ fn dollars(micros: u64) -> String {
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
-fn option_json(turn: &Turn, name: &str) -> Option<String> {
-    Some(turn.option(name)).filter(|value| !value.is_null()).map(|value| value.raw().to_owned())
+fn option_json(settings: &Settings<'_>, name: &str) -> Option<String> {
+    Some(settings.option(name)).filter(|value| !value.is_null()).map(|value| value.raw().to_owned())
 }
 
 #[cfg(test)]

@@ -24,7 +24,7 @@ use control::Control;
 use lines::LineParser;
 use wharf_adapter::{
     Adapter, AdapterInfo, Binary, Effects, Environment, Evidence, ExitStatus, Failure, Host, Input, Json, Launch,
-    LogLevel, Malformed, ModelList, PromptDelivery, Turn,
+    LogLevel, Malformed, ModelList, PromptDelivery, Settings, Turn,
 };
 
 /// One run of Claude Code.
@@ -51,10 +51,10 @@ impl Adapter for Claude {
         binary::resolve(host, environment)
     }
 
-    fn build_args(&mut self, turn: &Turn, binary: &Binary) -> Result<Launch, Failure> {
-        self.lines.set_session(&turn.session);
-        self.isolated = !turn.option("project-settings").is_true();
-        launch::build(turn, binary)
+    fn launch(&mut self, settings: &mut Settings<'_>, binary: &Binary) -> Result<Launch, Failure> {
+        self.lines.set_session(settings.session());
+        self.isolated = !settings.option("project-settings").is_true();
+        launch::build(settings, binary)
     }
 
     fn build_prompt(&mut self, turn: &Turn, _binary: &Binary) -> Result<PromptDelivery, Failure> {

@@ -4,7 +4,7 @@
 
 use crate::blocks::{Partial, Tools};
 use crate::failure::AgentError;
-use crate::ignored::{self, is_ignored};
+use crate::ignored;
 use crate::usage::{INPUT_INCLUDES_CACHED, Ledger, api_figures};
 use wharf_adapter::json::Object;
 use wharf_adapter::{
@@ -101,7 +101,7 @@ impl LineParser {
             }
             "conversation_reset" => out.notice(LogLevel::Info, "the conversation was reset"),
             "tool_progress" | "tool_use_summary" => report_other(kind, line, out),
-            known if is_ignored(ignored::LINES, known) => {}
+            known if ignored::LINES.contains(known) => {}
             other => out.unknown(other),
         }
         Ok(())
@@ -154,7 +154,7 @@ impl LineParser {
                 report_other(subtype, line, out);
             }
             "mirror_error" | "session_writes_lost" => out.notice(LogLevel::Warn, subtype.replace('_', " ")),
-            known if is_ignored(ignored::SYSTEM, known) => {}
+            known if ignored::SYSTEM.contains(known) => {}
             other => out.unknown(&format!("system/{other}")),
         }
         Ok(())

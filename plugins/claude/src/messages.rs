@@ -88,7 +88,7 @@ impl LineParser {
             input: input.verbatim(),
             ..ToolCall::new(&id, ToolStatus::Running)
         });
-        self.tools.open(id, parent.is_some());
+        self.tools.open(&id, parent.is_some());
         Ok(())
     }
 

@@ -2,7 +2,7 @@
 
 use crate::describe::{API, KEYS};
 use wharf_adapter::json::Object;
-use wharf_adapter::{Binary, Command, Host, HostError, Json, Model, ModelList, Request, Response};
+use wharf_adapter::{Binary, FetchError, Host, Json, Model, ModelList, Probe, fetch_json};
 
 /// The request that makes the program list its models before any turn.
 const INITIALIZE: &str =
@@ -17,13 +17,7 @@ pub(crate) fn list(host: &dyn Host, binary: Option<&Binary>) -> ModelList {
             let new: Vec<Model> = new.collect();
             models.extend(new);
         }
-        Some(Err(status)) if models.is_empty() => {
-            return match status {
-                Some(401 | 403) => ModelList::NeedsAuth("the API rejects the key".to_owned()),
-                Some(status) => ModelList::Unavailable(format!("the API answered with {status}")),
-                None => ModelList::Unavailable("the API cannot be reached".to_owned()),
-            };
-        }
+        Some(Err(error)) if models.is_empty() => return error.into(),
         None if models.is_empty() => {
             return ModelList::NeedsAuth("install Claude Code, or set ANTHROPIC_API_KEY".to_owned());
         }
@@ -33,12 +27,19 @@ pub(crate) fn list(host: &dyn Host, binary: Option<&Binary>) -> ModelList {
 }
 
 fn from_program(host: &dyn Host, binary: &Binary) -> Vec<Model> {
-    let args = ["-p", "--input-format", "stream-json", "--output-format", "stream-json", "--verbose"]
-        .into_iter()
-        .chain(["--setting-sources", "user", "--strict-mcp-config", "--no-session-persistence"]);
-    let args = binary.leading_args.iter().map(String::as_str).chain(args).map(str::to_owned).collect();
-    let command = Command { program: binary.program.clone(), args, stdin: INITIALIZE.into(), timeout_ms: 20_000 };
-    let Ok(output) = host.run(&command) else { return vec![] };
+    let args = [
+        "-p",
+        "--input-format",
+        "stream-json",
+        "--output-format",
+        "stream-json",
+        "--verbose",
+        "--setting-sources",
+        "user",
+        "--strict-mcp-config",
+        "--no-session-persistence",
+    ];
+    let Ok(output) = Probe::new(host, binary).timeout_ms(20_000).run_with(&args, INITIALIZE) else { return vec![] };
     let text = String::from_utf8_lossy(&output.stdout);
     let response = text.lines().map(Json::parse).find(|line| line.get("type").is("control_response"));
     let models = response.map(|line| line.at(&["response", "response", "models"]));
@@ -66,31 +67,22 @@ fn program_model(model: Json<'_>) -> Option<Model> {
 }
 
 /// `None` without a key.
-fn from_api(host: &dyn Host) -> Option<Result<Vec<Model>, Option<u16>>> {
+fn from_api(host: &dyn Host) -> Option<Result<Vec<Model>, FetchError>> {
     let base = host.set_variable("ANTHROPIC_BASE_URL").unwrap_or_else(|| API.to_owned());
     let [key, token, oauth] = KEYS.map(|name| host.set_variable(name));
-    let mut headers = vec![("anthropic-version".to_owned(), "2023-06-01".to_owned())];
-    if let Some(key) = key {
-        headers.push(("x-api-key".to_owned(), key));
+    let bearer = token.as_ref().or(oauth.as_ref()).map(|token| format!("Bearer {token}"));
+    let mut headers = vec![("anthropic-version", "2023-06-01")];
+    if let Some(key) = &key {
+        headers.push(("x-api-key", key));
     } else {
-        if token.is_none() && oauth.is_some() {
-            headers.push(("anthropic-beta".to_owned(), "oauth-2025-04-20".to_owned()));
+        if token.is_none() {
+            headers.push(("anthropic-beta", "oauth-2025-04-20"));
         }
-        headers.push(("authorization".to_owned(), format!("Bearer {}", token.or(oauth)?)));
+        headers.push(("authorization", bearer.as_deref()?));
     }
     let url = format!("{}/v1/models?limit=1000", base.trim_end_matches('/'));
-    let request = Request { method: "GET".to_owned(), url, headers, body: vec![], timeout_ms: 15_000 };
-    Some(read_response(host.fetch(&request)))
-}
-
-fn read_response(response: Result<Response, HostError>) -> Result<Vec<Model>, Option<u16>> {
-    let response = response.map_err(|_| None)?;
-    if response.status != 200 {
-        return Err(Some(response.status));
-    }
-    let text = String::from_utf8_lossy(&response.body);
-    let models = Json::parse(&text).get("data");
-    Ok(models.items().filter_map(api_model).collect())
+    let models = |body: String| Json::parse(&body).get("data").items().filter_map(api_model).collect();
+    Some(fetch_json(host, &url, &headers).map(models))
 }
 
 fn api_model(model: Json<'_>) -> Option<Model> {

@@ -1,8 +1,8 @@
 //! Errors in the CLI's events, and their classification.
 
-use crate::time;
 use std::borrow::Cow;
-use wharf_adapter::{ErrorClass, Failure, Json, Malformed, Retry};
+use wharf_adapter::failure::{self, Phrases};
+use wharf_adapter::{ErrorClass, Failure, Json, Malformed, Retry, time};
 
 /// An error that the CLI reported.
 #[derive(Debug, Default, Clone, PartialEq)]
@@ -85,12 +85,15 @@ impl AgentError {
     }
 
     fn class(&self) -> ErrorClass {
-        let by_status = |status| class_of_status(status, &self.message);
+        let by_status = |status| {
+            let class = failure::class_of_status(status, &self.message);
+            class.or((status == 404).then_some(ErrorClass::Provider))
+        };
         class_of_code(self.code.as_deref().unwrap_or_default())
             .or_else(|| class_of_kind(&self.kind))
             .or_else(|| self.status.and_then(by_status))
             .or_else(|| self.transport.then_some(ErrorClass::Network))
-            .or_else(|| class_of_text(&self.message))
+            .or_else(|| PHRASES.class_of(&self.message))
             .or_else(|| status_in(&self.message).and_then(by_status))
             .unwrap_or(ErrorClass::Other)
     }
@@ -121,23 +124,8 @@ fn class_of_kind(kind: &str) -> Option<ErrorClass> {
     })
 }
 
-fn class_of_status(status: u16, message: &str) -> Option<ErrorClass> {
-    Some(match status {
-        401 => ErrorClass::Auth,
-        402 => ErrorClass::Quota,
-        403 => ErrorClass::Permission,
-        404 if message.to_ascii_lowercase().contains("model") => ErrorClass::UnknownModel,
-        // One side closed the connection.
-        408 | 499 => ErrorClass::Network,
-        413 => ErrorClass::ContextLength,
-        429 => ErrorClass::RateLimit,
-        404 | 500.. => ErrorClass::Provider,
-        _ => return None,
-    })
-}
-
 /// Phrases in the CLI's own error texts, in lower case, most specific first.
-const PHRASES: &[(&str, ErrorClass)] = &[
+pub(crate) const PHRASES: Phrases = Phrases(&[
     ("context length", ErrorClass::ContextLength),
     ("context window", ErrorClass::ContextLength),
     ("prompt is too long", ErrorClass::ContextLength),
@@ -163,22 +151,12 @@ const PHRASES: &[(&str, ErrorClass)] = &[
     ("uncaught", ErrorClass::Crash),
     ("panicked at", ErrorClass::Crash),
     ("internal error", ErrorClass::Crash),
-];
-
-/// The class of an error text, by its phrases.
-pub(crate) fn class_of_text(text: &str) -> Option<ErrorClass> {
-    let text = text.to_ascii_lowercase();
-    PHRASES.iter().find(|(phrase, _)| text.contains(phrase)).map(|(_, class)| *class)
-}
+]);
 
 /// The HTTP status at the beginning of a text, or of the last error in it.
 pub(crate) fn status_in(text: &str) -> Option<u16> {
-    let after = |phrase: &str| text.find(phrase).map(|at| &text[at + phrase.len()..]);
-    let rest =
-        after("Last error: ").or_else(|| after("Execution failed: ")).or_else(|| after("(HTTP ")).unwrap_or(text);
-    let rest = rest.trim_start_matches("Error: ").trim_start_matches("CAPIError: ");
-    let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
-    rest[..digits].parse().ok().filter(|status| (400..600).contains(status))
+    let marks = ["CAPIError: ", "Last error: ", "Execution failed: ", "(HTTP ", "Error: ", ""];
+    failure::status_in(text, &marks)
 }
 
 fn http_status(status: Json<'_>) -> Option<u16> {

@@ -3,64 +3,65 @@
 use crate::features::Features;
 use crate::transport::Transport;
 use crate::{permissions, usage};
-use wharf_adapter::json::Object;
-use wharf_adapter::{
-    Approvals, Arg, Effort, ErrorClass, ExitBehavior, Failure, Json, Launch, SessionChoice, Turn, nearest_effort,
-};
+use wharf_adapter::{Approvals, Arg, ErrorClass, Failure, Json, Launch, SessionChoice, Setting, Settings, acp};
 
 /// Keeps the launcher from starting a newer version than itself that was unpacked earlier.
 pub(crate) const NO_AUTO_UPDATE: &str = "--no-auto-update";
 
+const NO_FORK: &str = "Copilot cannot fork a session; a new one is started";
+
 /// The launch of a turn.
-pub(crate) fn build(turn: &Turn, features: Features) -> Result<Launch, Failure> {
-    let transport = Transport::of(turn);
+pub(crate) fn build(settings: &mut Settings<'_>, features: Features) -> Result<Launch, Failure> {
+    let transport = Transport::of(settings.turn());
     let mut launch = match transport {
         Transport::Lines => {
             let mut launch = Launch::lines(["--output-format", "json", "-s", "--no-ask-user"]);
-            launch.pair("--stream", if turn.stream_text { "on" } else { "off" });
+            launch.pair("--stream", if settings.stream_text() { "on" } else { "off" });
             launch
         }
-        Transport::Acp => {
-            let mut launch = Launch::lines(["--acp"]);
-            launch.exit_behavior = ExitBehavior::WhenStdinCloses;
-            launch
-        }
+        Transport::Acp => acp::launch(settings, ["--acp"]),
     };
     launch.arg(NO_AUTO_UPDATE);
     launch.pair("--log-level", "error");
     // For the copies of itself that the agent starts.
     launch.set("COPILOT_AUTO_UPDATE", "false");
-    permissions::flags(turn, transport, &mut launch);
-    if transport == Transport::Lines {
-        session(&turn.session, features, &mut launch);
-        model(turn, features, &mut launch);
-        autopilot(turn, &mut launch);
-        usage_file(features, &mut launch);
-        if turn.approvals == Approvals::Ask {
-            launch.unsupported("approvals", "the JSON lines transport cannot ask; what needs a permission is denied");
+    // In the prompt.
+    settings.system_prompt();
+    permissions::flags(settings, transport, &mut launch);
+    match transport {
+        Transport::Lines => {
+            session(settings, features, &mut launch);
+            model(settings, features, &mut launch);
+            autopilot(settings, &mut launch);
+            usage_file(features, &mut launch);
+            if settings.approvals() == Approvals::Ask {
+                let reason = "the JSON lines transport cannot ask; what needs a permission is denied";
+                settings.unsupported(Setting::Approvals, reason);
+            }
         }
-    } else {
-        protocol_settings(turn, features, &mut launch);
+        Transport::Acp => protocol_settings(settings, features),
     }
-    mcp_servers(turn, &mut launch)?;
-    for dir in &turn.extra_dirs {
+    mcp_servers(settings, &mut launch)?;
+    for dir in settings.extra_dirs() {
         launch.arg(format!("--add-dir={dir}"));
     }
-    switches(turn, features, &mut launch);
-    unsupported_everywhere(turn, &mut launch);
+    switches(settings, features, &mut launch);
+    settings.unsupported(Setting::MaxCost, "Copilot has no prices in dollars; see the option max-ai-credits");
+    settings.unsupported(Setting::FallbackModel, "Copilot accepts one model only");
+    settings.unsupported(Setting::OutputSchema, "Copilot has no structured output");
     Ok(launch)
 }
 
-fn session(choice: &SessionChoice, features: Features, launch: &mut Launch) {
-    match choice {
+fn session(settings: &mut Settings<'_>, features: Features, launch: &mut Launch) {
+    match settings.session() {
         SessionChoice::Fresh(Some(id)) if features.session_id && is_uuid(id) => {
             launch.arg(format!("--session-id={id}"));
         }
         SessionChoice::Fresh(Some(_)) if features.session_id => {
-            launch.unsupported("session", "Copilot takes only a UUID as the id of a session; it chooses one itself");
+            settings.report("session", "Copilot takes only a UUID as the id of a session; it chooses one itself");
         }
         SessionChoice::Fresh(Some(_)) => {
-            launch.unsupported("session", "this version cannot be given the id of a session; it chooses one itself");
+            settings.report("session", "this version cannot be given the id of a session; it chooses one itself");
         }
         SessionChoice::Fresh(None) => {}
         SessionChoice::Resume(id) => {
@@ -71,7 +72,7 @@ fn session(choice: &SessionChoice, features: Features, launch: &mut Launch) {
             launch.arg("--continue");
             stay_in_workspace(launch);
         }
-        SessionChoice::Fork(_) => launch.unsupported("session", "Copilot cannot fork a session; a new one is started"),
+        SessionChoice::Fork(_) => settings.report("session", NO_FORK),
     }
 }
 
@@ -89,38 +90,24 @@ pub(crate) fn is_uuid(id: &str) -> bool {
         })
 }
 
-fn model(turn: &Turn, features: Features, launch: &mut Launch) {
-    if let Some(model) = &turn.model {
+fn model(settings: &mut Settings<'_>, features: Features, launch: &mut Launch) {
+    if let Some(model) = settings.model() {
         launch.arg(format!("--model={model}"));
     }
-    if let Some(effort) = effort(turn, features.efforts, launch) {
+    if let Some(effort) = settings.effort(features.efforts) {
         launch.pair("--reasoning-effort", effort.name());
     }
 }
 
-/// The requested effort, or the nearest that this version has.
-fn effort(turn: &Turn, offered: &[Effort], launch: &mut Launch) -> Option<Effort> {
-    let name = turn.effort.as_deref()?;
-    let Some(requested) = Effort::parse(name) else {
-        launch.unsupported("effort", &format!("unknown effort `{name}`"));
-        return None;
-    };
-    let given = nearest_effort(requested, offered)?;
-    if given != requested {
-        launch.unsupported("effort", &format!("this version has no effort `{name}`; `{}` is used", given.name()));
-    }
-    Some(given)
-}
-
-fn autopilot(turn: &Turn, launch: &mut Launch) {
-    if turn.autopilot {
+fn autopilot(settings: &mut Settings<'_>, launch: &mut Launch) {
+    if settings.autopilot() {
         launch.arg("--autopilot");
         // Always with a limit: without one 1.0.35 would continue forever.
-        let default = turn.option("max-autopilot-continues").u64().unwrap_or(50);
-        let limit = turn.max_turns.map_or(default, u64::from);
+        let default = settings.option("max-autopilot-continues").u64().unwrap_or(50);
+        let limit = settings.max_turns().map_or(default, u64::from);
         launch.pair("--max-autopilot-continues", limit.to_string());
-    } else if turn.max_turns.is_some() {
-        launch.unsupported("max-turns", "Copilot limits only the continuations of its autopilot");
+    } else {
+        settings.unsupported(Setting::MaxTurns, "Copilot limits only the continuations of its autopilot");
     }
 }
 
@@ -131,81 +118,48 @@ fn usage_file(features: Features, launch: &mut Launch) {
     }
 }
 
-/// Settings that the protocol does not have. Model, effort, mode and session are set in the protocol.
-fn protocol_settings(turn: &Turn, features: Features, launch: &mut Launch) {
-    if turn.mcp_servers.is_some() && !features.protocol_servers {
-        launch.unsupported("mcp-servers", "over ACP, versions before 1.0.102 may not start MCP servers");
+/// Settings that differ over the protocol. Model, effort, mode and session are set in it.
+fn protocol_settings(settings: &mut Settings<'_>, features: Features) {
+    if !features.protocol_servers {
+        settings.unsupported(Setting::McpServers, "over ACP, versions before 1.0.102 may not start MCP servers");
     }
-    if turn.max_turns.is_some() {
-        launch.unsupported("max-turns", "it cannot be set over ACP");
+    if settings.autopilot() && settings.turn().approvals != Approvals::AllowAll {
+        settings.report("autopilot", "over ACP it would allow everything");
     }
-    if turn.autopilot && turn.approvals != Approvals::AllowAll {
-        launch.unsupported("autopilot", "over ACP it would allow everything");
-    }
-    match turn.session {
-        SessionChoice::Fork(_) => launch.unsupported("session", "Copilot cannot fork a session; a new one is started"),
-        SessionChoice::MostRecent => {
-            launch.unsupported("session", "ACP resumes a session only by its id; a new one is started");
-        }
-        SessionChoice::Fresh(Some(_)) => {
-            launch.unsupported("session", "ACP cannot name a new session; Copilot chooses its id");
-        }
-        SessionChoice::Fresh(None) | SessionChoice::Resume(_) => {}
-    }
-    if !turn.stream_text {
-        launch.unsupported("stream-text", "ACP always streams");
+    if let SessionChoice::Fork(_) = settings.session() {
+        settings.report("session", NO_FORK);
     }
 }
 
-fn mcp_servers(turn: &Turn, launch: &mut Launch) -> Result<(), Failure> {
-    let Some(servers) = &turn.mcp_servers else { return Ok(()) };
-    let given = Json::parse(servers);
-    if !given.is_object() {
+fn mcp_servers(settings: &mut Settings<'_>, launch: &mut Launch) -> Result<(), Failure> {
+    let Some(servers) = settings.mcp_servers() else { return Ok(()) };
+    if !Json::parse(&servers).get("mcpServers").is_object() {
         return Err(Failure::new(ErrorClass::InvalidOption, "mcp-servers is not a JSON object"));
     }
-    let config = if given.get("mcpServers").is_object() {
-        servers.clone()
-    } else {
-        Object::new().raw("mcpServers", given.raw()).finish()
-    };
     // In a file: it may contain secrets, and a command line is visible to others.
-    let file = launch.file("mcp.json", config);
+    let file = launch.file("mcp.json", servers);
     launch.pair("--additional-mcp-config", Arg { text: "@".to_owned(), ..file });
     Ok(())
 }
 
-fn switches(turn: &Turn, features: Features, launch: &mut Launch) {
+fn switches(settings: &mut Settings<'_>, features: Features, launch: &mut Launch) {
     for (option, flag) in [
         ("no-custom-instructions", "--no-custom-instructions"),
         ("disable-builtin-mcps", "--disable-builtin-mcps"),
         ("reasoning-summaries", "--enable-reasoning-summaries"),
         ("experimental", "--experimental"),
     ] {
-        if turn.option(option).is_true() {
+        if settings.option(option).is_true() {
             launch.arg(flag);
         }
     }
-    if let Some(agent) = turn.option("agent").filled() {
+    if let Some(agent) = settings.option("agent").filled() {
         launch.arg(format!("--agent={agent}"));
     }
-    if let Some(credits) = turn.option("max-ai-credits").u64() {
-        if features.credits_cap {
-            launch.pair("--max-ai-credits", credits.to_string());
-        } else {
-            launch.unsupported("max-ai-credits", "this version has no limit on AI credits");
-        }
-    }
-}
-
-fn unsupported_everywhere(turn: &Turn, launch: &mut Launch) {
-    if turn.max_cost_micros.is_some() {
-        launch.unsupported("max-cost", "Copilot has no prices in dollars; see the option max-ai-credits");
-    }
-    if turn.fallback_model.is_some() {
-        launch.unsupported("fallback-model", "Copilot accepts one model only");
-    }
-    if turn.output_schema.is_some() {
-        launch.unsupported("output-schema", "Copilot has no structured output");
+    match settings.option("max-ai-credits").u64() {
+        Some(credits) if features.credits_cap => launch.pair("--max-ai-credits", credits.to_string()),
+        Some(_) => settings.report("max-ai-credits", "this version has no limit on AI credits"),
+        None => {}
     }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! Text that the model wrote is never used.
 
-use crate::agent_error::{class_of_text, status_in};
+use crate::agent_error::{PHRASES, status_in};
 use wharf_adapter::{ErrorClass, Evidence, Failure, Retry};
 
 /// Phrases on stderr, the class of each, and advice if the class does not give it.
@@ -53,7 +53,7 @@ pub(crate) fn from_evidence(evidence: &Evidence) -> Option<Failure> {
     let is_text = |line: &&str| !line.trim().is_empty() && !line.to_ascii_lowercase().starts_with("warning");
     let is_error = |line: &&str| line.to_ascii_lowercase().starts_with("error");
     let line = stderr.lines().find(is_error).or_else(|| stderr.lines().rfind(is_text))?.trim();
-    let class = class_of_text(line).unwrap_or(ErrorClass::Other);
+    let class = PHRASES.class_of(line).unwrap_or(ErrorClass::Other);
     Some(Failure::new(class, line).status(status_in(line)))
 }
 

@@ -3,8 +3,10 @@
 //! The list has the types of both measured versions, all types in the schemas of their packages (many never reach stdout,
 //! but that may change), and those of the SDK's transport. A type that is neither here nor handled is drift.
 
-/// Sorted for binary search.
-const IGNORED: &[&str] = &[
+use wharf_adapter::Ignored;
+
+/// The list.
+pub(crate) const IGNORED: Ignored = Ignored::new(&[
     "agent.interrupted",
     "assistant.fusion_phase_activity",
     "assistant.fusion_phase_completed",
@@ -148,21 +150,4 @@ const IGNORED: &[&str] = &[
     "workflow.run_settled",
     "workflow.run_started",
     "workflow.run_updated",
-];
-
-/// Whether events of this type are ignored.
-pub(crate) fn is_ignored(kind: &str) -> bool {
-    IGNORED.binary_search(&kind).is_ok()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_list_is_sorted() {
-        assert!(IGNORED.is_sorted());
-        assert!(IGNORED.iter().all(|kind| is_ignored(kind)));
-        assert!(!is_ignored("assistant.message") && !is_ignored("function"));
-    }
-}
+]);

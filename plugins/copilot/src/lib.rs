@@ -1,12 +1,12 @@
 //! The adapter for the GitHub Copilot CLI.
 //!
-//! There are two transports: JSON lines with one process per turn (`lines`), and the Agent Client Protocol (`acp`), which
+//! There are two transports: JSON lines with one process per turn (`lines`), and the Agent Client Protocol (`dialect`), which
 //! can ask. Differences between versions are in `features`; measurements and sources are in docs/adapters/copilot.md.
 
-mod acp;
 mod agent_error;
 mod binary;
 mod command;
+mod dialect;
 mod failure;
 mod features;
 mod ignored;
@@ -19,7 +19,6 @@ mod outcome;
 mod permissions;
 mod prompt;
 mod subagents;
-mod time;
 mod tools;
 mod transport;
 mod usage;
@@ -30,7 +29,7 @@ use transport::Transport;
 use usage::Counted;
 use wharf_adapter::{
     Adapter, AdapterInfo, Binary, Effects, Environment, Event, Evidence, ExitStatus, Failure, Host, Input, Json,
-    Launch, Malformed, ModelList, PromptDelivery, SessionChoice, Turn, UsageScope,
+    Launch, Malformed, ModelList, PromptDelivery, SessionChoice, Settings, Turn, UsageScope, acp,
 };
 
 /// One run of Copilot.
@@ -39,7 +38,7 @@ pub struct Copilot {
     /// Reads the JSON lines.
     lines: lines::LineParser,
     /// The Agent Client Protocol, if the turn uses it.
-    acp: acp::Acp,
+    acp: acp::Session<dialect::Acp>,
     /// Whether the CLI was given a usage file.
     usage_file: bool,
 }
@@ -53,10 +52,9 @@ impl Adapter for Copilot {
         binary::resolve(host, environment)
     }
 
-    fn build_args(&mut self, turn: &Turn, binary: &Binary) -> Result<Launch, Failure> {
-        let features = Features::of(binary);
-        let launch = command::build(turn, features)?;
-        self.acp.version.clone_from(&binary.version);
+    fn launch(&mut self, settings: &mut Settings<'_>, binary: &Binary) -> Result<Launch, Failure> {
+        let (turn, features) = (settings.turn(), Features::of(binary));
+        let launch = command::build(settings, features)?;
         self.usage_file = launch.files.iter().any(|file| file.name == usage::FILE);
         let (chosen, resume) = match &turn.session {
             SessionChoice::Fresh(Some(id)) if features.session_id && command::is_uuid(id) => (Some(id.clone()), None),
@@ -74,12 +72,11 @@ impl Adapter for Copilot {
         Ok(launch)
     }
 
-    fn build_prompt(&mut self, turn: &Turn, _binary: &Binary) -> Result<PromptDelivery, Failure> {
-        let prompt = prompt::text(turn)?;
+    fn build_prompt(&mut self, turn: &Turn, binary: &Binary) -> Result<PromptDelivery, Failure> {
         Ok(match Transport::of(turn) {
-            Transport::Lines => PromptDelivery::Stdin(prompt.into_bytes()),
+            Transport::Lines => PromptDelivery::Stdin(prompt::text(turn)?.into_bytes()),
             Transport::Acp => {
-                self.acp.prepare(turn, prompt);
+                self.acp.prepare(turn, binary.version.as_deref())?;
                 PromptDelivery::InProtocol
             }
         })
@@ -101,7 +98,12 @@ impl Adapter for Copilot {
     }
 
     fn finish(&mut self, host: &dyn Host, _exit: ExitStatus, out: &mut Effects) {
-        self.acp.finish(host, out);
+        self.acp.finish(out);
+        // With a custom provider the protocol does not name the model.
+        let unnamed = self.acp.id().is_some() && self.acp.model().is_none();
+        if let Some(model) = host.set_variable("COPILOT_MODEL").filter(|_| unnamed) {
+            self.acp.set_model(model, out);
+        }
         self.lines.finish(out);
         let lines = &mut self.lines;
         let Some(since) = lines.since.clone() else { return };

@@ -6,17 +6,16 @@
 mod result;
 
 use crate::agent_error::AgentError;
-use crate::ignored::is_ignored;
+use crate::ignored::IGNORED;
 use crate::notices;
 use crate::outcome::OutcomeFacts;
 use crate::subagents::Subagents;
-use crate::time;
 use crate::tools::Tools;
 use crate::usage::{self, Counted};
 use std::borrow::Cow;
 use wharf_adapter::{
-    ChangeKind, ContextUsage, Effects, ErrorClass, Event, FileChange, Json, LogLevel, Malformed, RateLimit,
-    SessionInfo, Text, UsageScope,
+    ChangeKind, ContextUsage, Drafts, Effects, ErrorClass, Event, FileChange, Json, LogLevel, Malformed, RateLimit,
+    SessionInfo, Text, UsageScope, time,
 };
 
 /// The settings of the turn that its output is read with.
@@ -48,6 +47,7 @@ pub(crate) struct LineParser {
     pub(crate) since: Option<String>,
     tools: Tools,
     subagents: Subagents,
+    drafts: Drafts,
     facts: OutcomeFacts,
     /// The text so far of a message that comes in several events.
     partial: String,
@@ -107,7 +107,7 @@ impl LineParser {
                 let [id, text, by] = data.pick(["messageId", "deltaContent", "parentToolCallId"])?;
                 let (id, Some(text)) = (id.str().ok_or(Malformed)?, text.text()) else { return Ok(()) };
                 let parent = self.subagents.parent(agent, by);
-                self.subagents.draft(agent, &id);
+                self.drafts.add(agent, &id);
                 out.text_delta(&id, parent.as_deref(), text);
             }
             "assistant.message" => self.message(data, agent, out)?,
@@ -115,20 +115,20 @@ impl LineParser {
                 let [id, text, by] = data.pick(["reasoningId", "deltaContent", "parentToolCallId"])?;
                 let (id, Some(text)) = (id.str().ok_or(Malformed)?, text.text()) else { return Ok(()) };
                 let parent = self.subagents.parent(agent, by);
-                self.subagents.draft(agent, &id);
+                self.drafts.add(agent, &id);
                 out.thinking_delta(&id, parent.as_deref(), text);
             }
             "assistant.reasoning" => {
                 let [id, text, by] = data.pick(["reasoningId", "content", "parentToolCallId"])?;
                 let id = id.str().unwrap_or_default();
                 let parent = self.subagents.parent(agent, by);
-                self.subagents.confirm(&id);
+                self.drafts.confirm(&id);
                 // Hidden reasoning has no text. Streamed parts of it are kept.
                 if let Some(text) = text.text() {
                     out.thinking(&id, parent.as_deref(), text);
                 }
             }
-            "assistant.turn_start" | "assistant.turn_end" => self.subagents.keep_drafts(agent),
+            "assistant.turn_start" | "assistant.turn_end" => self.drafts.keep(agent),
             "assistant.turn_retry" => {
                 let reason = data.get("reason").string().unwrap_or_default();
                 self.retry(agent, &reason, "", time(), out);
@@ -244,7 +244,7 @@ impl LineParser {
             }
             // Of a sub-agent.
             "session.autopilot_stopped" => {}
-            known if is_ignored(known) => {}
+            known if IGNORED.contains(known) => {}
             other => out.unknown(other),
         }
         Ok(())
@@ -287,12 +287,12 @@ impl LineParser {
             text = Text::Inline(std::mem::take(&mut self.partial));
             // Text streamed under the ids of its parts is repeated by the whole message.
             for part in std::mem::take(&mut self.parts).into_iter().filter(|part| *part != id) {
-                if self.subagents.confirm(&part) {
+                if self.drafts.confirm(&part) {
                     out.emit(Event::Discard(part));
                 }
             }
         }
-        let drafted = self.subagents.confirm(&id);
+        let drafted = self.drafts.confirm(&id);
         self.facts.has_text |= top && !empty;
         // A message with tool calls only has no text: it is reported only if a part of it was streamed.
         if !empty || drafted {
@@ -308,7 +308,7 @@ impl LineParser {
 
     /// A model call failed and is retried: its streamed text is discarded.
     fn retry(&mut self, agent: Option<&str>, reason: &str, message: &str, time: Option<u64>, out: &mut Effects) {
-        self.subagents.discard_drafts(agent, out);
+        self.drafts.void(agent, out);
         let call = self.take_failure(agent).unwrap_or_else(|| AgentError {
             message: if message.is_empty() { format!("the model call failed: {reason}") } else { message.to_owned() },
             time,

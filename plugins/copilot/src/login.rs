@@ -3,7 +3,7 @@
 //! Only the prefix of a token is checked, and no token is ever reported.
 
 use crate::info::INSTALL;
-use wharf_adapter::{Binary, Command, Host, Json, LogLevel, Login, Version};
+use wharf_adapter::{Binary, Host, Json, LogLevel, Login, Probe, Version};
 
 /// The first versions that were seen to have custom providers; 0.0.423 has none.
 const PROVIDERS_SINCE: Version = Version(1, 0, 0);
@@ -40,8 +40,7 @@ pub(crate) fn token(host: &dyn Host) -> Option<(&'static str, String)> {
 /// The token of the GitHub CLI, if it is installed and logged in.
 pub(crate) fn gh_token(host: &dyn Host) -> Option<String> {
     let program = host.find_program("gh").ok()?.path;
-    let args = vec!["auth".to_owned(), "token".to_owned()];
-    let output = host.run(&Command { program, args, stdin: vec![], timeout_ms: 5_000 }).ok()?;
+    let output = Probe::new(host, &Binary::at(program)).timeout_ms(5_000).run(&["auth", "token"]).ok()?;
     let token = String::from_utf8_lossy(&output.stdout).trim().to_owned();
     (output.code == Some(0) && !token.is_empty()).then_some(token)
 }

@@ -3,12 +3,12 @@
 use crate::info::API;
 use crate::login;
 use wharf_adapter::json::Object;
-use wharf_adapter::{Host, HostError, Json, Model, ModelList, Request, Response};
+use wharf_adapter::{FetchError, Host, Json, Model, ModelList, fetch_json};
 
 /// The request for a list of models.
 struct ListRequest {
     url: String,
-    headers: Vec<(String, String)>,
+    headers: Vec<(&'static str, String)>,
     /// Whether the list comes from GitHub, with its rules.
     github: bool,
 }
@@ -20,14 +20,9 @@ pub(crate) fn list(host: &dyn Host) -> ModelList {
         Err(other) => return other,
     };
     let body = match fetch(host, &request.url, &request.headers) {
-        Ok(Response { status: 200, body, .. }) => body,
-        Ok(Response { status: status @ (401 | 403), .. }) => {
-            return ModelList::NeedsAuth(format!("{} answered {status}", request.url));
-        }
-        Ok(response) => return ModelList::Unavailable(format!("{} answered {}", request.url, response.status)),
-        Err(reason) => return ModelList::Unavailable(format!("{}: {reason}", request.url)),
+        Ok(body) => body,
+        Err(error) => return error.into(),
     };
-    let body = String::from_utf8_lossy(&body);
     let data = Json::parse(&body).get("data");
     if !data.is_array() {
         return ModelList::Unavailable(format!("{} did not answer with a list", request.url));
@@ -49,9 +44,9 @@ fn list_request(host: &dyn Host) -> Result<ListRequest, ModelList> {
     })?;
     let base = host.set_variable("COPILOT_API_URL").unwrap_or_else(|| API.to_owned());
     let headers = vec![
-        header("Authorization", &format!("Bearer {token}")),
-        header("Copilot-Integration-Id", "copilot-developer-cli"),
-        header("X-GitHub-Api-Version", "2026-08-01"),
+        ("Authorization", format!("Bearer {token}")),
+        ("Copilot-Integration-Id", "copilot-developer-cli".to_owned()),
+        ("X-GitHub-Api-Version", "2026-08-01".to_owned()),
     ];
     Ok(ListRequest { url: format!("{}/models", base.trim_end_matches('/')), headers, github: true })
 }
@@ -65,32 +60,23 @@ fn custom_list(host: &dyn Host, base: &str) -> Result<ListRequest, ModelList> {
         }
         // The CLI expects this base URL without the version.
         Some("anthropic") => {
-            let key = key.map(|key| header("x-api-key", &key));
-            (format!("{base}/v1/models"), [Some(header("anthropic-version", "2023-06-01")), key])
+            let version = ("anthropic-version", "2023-06-01".to_owned());
+            (format!("{base}/v1/models"), [Some(version), key.map(|key| ("x-api-key", key))])
         }
-        _ => (format!("{base}/models"), [None, key.map(|key| header("Authorization", &format!("Bearer {key}")))]),
+        _ => (format!("{base}/models"), [None, key.map(|key| ("Authorization", format!("Bearer {key}")))]),
     };
     Ok(ListRequest { url, headers: headers.into_iter().flatten().collect(), github: false })
 }
 
-fn header(name: &str, value: &str) -> (String, String) {
-    (name.to_owned(), value.to_owned())
-}
-
-fn fetch(host: &dyn Host, url: &str, headers: &[(String, String)]) -> Result<Response, String> {
-    let (method, url, headers) = ("GET".to_owned(), url.to_owned(), headers.to_vec());
-    host.fetch(&Request { method, url, headers, body: vec![], timeout_ms: 15_000 }).map_err(|error| match error {
-        HostError::Denied(reason) | HostError::NotFound(reason) | HostError::Failed(reason) => reason,
-        HostError::TimedOut => "it did not answer in time".to_owned(),
-        HostError::TooLarge => "the answer is too large".to_owned(),
-    })
+fn fetch(host: &dyn Host, url: &str, headers: &[(&str, String)]) -> Result<String, FetchError> {
+    let headers: Vec<(&str, &str)> = headers.iter().map(|(name, value)| (*name, value.as_str())).collect();
+    fetch_json(host, url, &headers)
 }
 
 /// The account's plan, for models that only some plans have. If the plan is unknown, these models stay on the list.
-fn plan(host: &dyn Host, headers: &[(String, String)]) -> Option<String> {
-    let response = fetch(host, "https://api.github.com/copilot_internal/user", &headers[..1]).ok()?;
-    let body = String::from_utf8_lossy(&response.body).into_owned();
-    Json::parse(&body).get("copilot_plan").string().filter(|_| response.status == 200)
+fn plan(host: &dyn Host, headers: &[(&str, String)]) -> Option<String> {
+    let user = fetch(host, "https://api.github.com/copilot_internal/user", &headers[..1]).ok()?;
+    Json::parse(&user).get("copilot_plan").string()
 }
 
 /// An entry of GitHub's list, if a turn can use it. The CLI itself also lists models that a person must enable first,
@@ -189,7 +175,7 @@ mod tests {
         assert_eq!(first.extra.as_deref(), Some(r#"{"multiplier":0.33,"is_premium":true}"#));
         assert_eq!((models[1].name.as_str(), models[1].extra.as_deref()), ("no-policy", None));
         let requests = host.requests.borrow();
-        assert!(requests[0].headers.contains(&header("Authorization", "Bearer gho_t")));
+        assert!(requests[0].headers.contains(&("Authorization".to_owned(), "Bearer gho_t".to_owned())));
         let origins = crate::info::describe().access.origins;
         for request in requests.iter() {
             assert!(origins.iter().any(|origin| request.url.starts_with(&format!("{origin}/"))), "{}", request.url);
@@ -214,7 +200,7 @@ mod tests {
             .with_variable("COPILOT_PROVIDER_API_KEY", "k")
             .response("GET https://h/v1/models", 200, body);
         assert_eq!(ids(&list(&own)), ["m1", "m2"]);
-        assert_eq!(own.requests.borrow()[0].headers, [header("Authorization", "Bearer k")]);
+        assert_eq!(own.requests.borrow()[0].headers, [("Authorization".to_owned(), "Bearer k".to_owned())]);
         let anthropic = FakeHost::default()
             .with_variable("COPILOT_PROVIDER_BASE_URL", "https://h")
             .with_variable("COPILOT_PROVIDER_TYPE", "anthropic")

@@ -5,27 +5,22 @@
 
 use crate::transport::Transport;
 use wharf_adapter::json::unescape;
-use wharf_adapter::{Approvals, Json, Launch, ToolRules, Turn};
+use wharf_adapter::{Approvals, Json, Launch, Settings, Turn};
 
 /// The kinds of permission in Copilot. MCP servers are further kinds, by name.
 const KINDS: [&str; 3] = ["shell", "write", "url"];
 
-/// Whether there are any rules.
-pub(crate) fn has_rules(rules: &ToolRules) -> bool {
-    [&rules.allow, &rules.deny, &rules.only, &rules.without].iter().any(|list| !list.is_empty())
-}
-
 /// Adds the flags for the turn's approvals and rules.
-pub(crate) fn flags(turn: &Turn, transport: Transport, launch: &mut Launch) {
-    let rules = &turn.tools;
-    let everything = turn.approvals == Approvals::AllowAll;
-    let has_rules = has_rules(rules);
+pub(crate) fn flags(settings: &mut Settings<'_>, transport: Transport, launch: &mut Launch) {
+    let rules = settings.tools();
+    let everything = settings.approvals() == Approvals::AllowAll;
+    let has_rules = rules.has_rules();
     // Over ACP this is a setting of the session.
     if everything && !has_rules && transport == Transport::Lines {
         launch.arg("--allow-all");
     }
     let allowed = if everything && has_rules && rules.allow.is_empty() {
-        KINDS.iter().map(|kind| (*kind).to_owned()).chain(servers(turn)).collect()
+        KINDS.iter().map(|kind| (*kind).to_owned()).chain(servers(settings.turn())).collect()
     } else {
         rules.allow.clone()
     };
@@ -61,7 +56,7 @@ mod tests {
         let mut turn = turn::<Copilot>("prompt");
         change(&mut turn);
         let mut launch = Launch::lines([""; 0]);
-        flags(&turn, transport, &mut launch);
+        flags(&mut Settings::of(&turn), transport, &mut launch);
         launch.args.iter().map(|arg| arg.text.as_str()).collect::<Vec<_>>().join(" ")
     }
 

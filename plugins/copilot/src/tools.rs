@@ -1,11 +1,10 @@
 //! The tool calls that have not ended.
 
-use wharf_adapter::{ChangeKind, Effects, Event, FileChange, Json, ToolCall, ToolStatus};
+use wharf_adapter::{Calls, ChangeKind, Effects, Event, FileChange, Json, Text, ToolCall, ToolStatus};
 
 /// One tool call between its start and its end.
 #[derive(Debug)]
 struct Running {
-    id: String,
     /// Whether its result ends with the exit code of a shell.
     shell: bool,
     /// Whether its output comes in increments, so that the cumulative form repeats it.
@@ -16,7 +15,7 @@ struct Running {
 
 /// All tool calls that have not ended.
 #[derive(Debug, Default)]
-pub(crate) struct Tools(Vec<Running>);
+pub(crate) struct Tools(Calls<Running>);
 
 impl Tools {
     /// Handles `tool.execution_start`.
@@ -31,8 +30,7 @@ impl Tools {
             input: input.verbatim(),
             ..ToolCall::new(&id, ToolStatus::Running)
         });
-        self.0.retain(|running| running.id != id);
-        self.0.push(Running { id, shell, incremental: false, output: String::new() });
+        self.0.open(&id, Running { shell, incremental: false, output: String::new() });
         Some(())
     }
 
@@ -41,9 +39,8 @@ impl Tools {
         let [id, success, result, error, shell, edits] =
             data.pick(["toolCallId", "success", "result", "error", "shellExecution", "fileEdits"]).ok()?;
         let id = id.string()?;
-        let running = self.0.iter().position(|running| running.id == id).map(|at| self.0.swap_remove(at));
         let content = result.get("content");
-        let is_shell = running.is_some_and(|running| running.shell);
+        let is_shell = self.0.close(&id).is_some_and(|running| running.shell);
         let exit_code =
             shell.get("exitCode").i32().or_else(|| content.name().filter(|_| is_shell).and_then(trailing_exit_code));
         let status = match (success.is_true(), error.get("code").name()) {
@@ -71,7 +68,7 @@ impl Tools {
     pub(crate) fn increment(&mut self, data: Json<'_>, parent: Option<&str>, out: &mut Effects) -> Option<()> {
         let [id, text] = data.pick(["toolCallId", "text"]).ok()?;
         let id = id.str()?;
-        if let Some(running) = self.0.iter_mut().find(|running| running.id == id) {
+        if let Some(running) = self.0.get_mut(&id) {
             running.incremental = true;
         }
         if let Some(text) = text.text() {
@@ -85,13 +82,13 @@ impl Tools {
     pub(crate) fn cumulative(&mut self, data: Json<'_>, parent: Option<&str>, out: &mut Effects) -> Option<()> {
         let [id, output] = data.pick(["toolCallId", "partialOutput"]).ok()?;
         let id = id.str()?;
-        let running = self.0.iter_mut().find(|running| running.id == id)?;
+        let running = self.0.get_mut(&id)?;
         if running.incremental {
             return Some(());
         }
         let output = output.str()?;
         if let Some(added) = output.strip_prefix(running.output.as_str()).filter(|added| !added.is_empty()) {
-            out.tool_output(&id, parent, wharf_adapter::Text::Inline(added.to_owned()));
+            out.tool_output(&id, parent, Text::Inline(added.to_owned()));
         }
         running.output = output.into_owned();
         Some(())
@@ -99,9 +96,7 @@ impl Tools {
 
     /// The turn was aborted: open calls will not be completed.
     pub(crate) fn abort(&mut self, out: &mut Effects) {
-        for running in self.0.drain(..) {
-            out.tool(ToolCall::new(&running.id, ToolStatus::Cancelled));
-        }
+        self.0.cancel(out);
     }
 }
 

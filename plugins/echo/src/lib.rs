@@ -8,17 +8,15 @@ use wharf_adapter::json::Object;
 use wharf_adapter::{
     Adapter, AdapterInfo, Approvals, Ask, AskKind, Binary, Capabilities, Choice, ChoiceKind, Effects, Environment,
     ErrorClass, Event, ExitBehavior, Failure, Host, Input, Json, Launch, Login, Malformed, Model, ModelList,
-    OptionKind, PromptDelivery, SessionChoice, SessionInfo, Support, ToolCall, ToolStatus, Turn, Usage, UsageScope,
-    Version, locate, probe_version,
+    OptionKind, Probe, PromptDelivery, SessionChoice, SessionInfo, Settings, Tested, ToolCall, ToolStatus, Turn, Usage,
+    UsageScope, Version, locate,
 };
 
 #[cfg(test)]
 mod tests;
 
-/// The settings that `build_args` and `build_prompt` apply. All others are reported as unsupported.
-///
-/// Approvals are among them: with `ask` the user answers, otherwise the adapter does. Without duplex the agent never asks.
-const APPLIED: [&str; 4] = ["session", "system-prompt", "model", "approvals"];
+/// The versions that it was tested with: the agent comes with wharf.
+const TESTED: Tested = Tested(&[Version(1, 0, 0)]);
 
 /// The state of one run: the settings that the output is read with.
 #[derive(Default)]
@@ -31,10 +29,6 @@ pub struct Echo {
     duplex: bool,
 }
 
-fn is_duplex(turn: &Turn) -> bool {
-    turn.approvals == Approvals::Ask || turn.option("duplex").is_true()
-}
-
 impl Adapter for Echo {
     fn describe() -> AdapterInfo {
         let info = AdapterInfo::new("echo", "Echo, the example agent", env!("CARGO_PKG_VERSION"))
@@ -42,7 +36,7 @@ impl Adapter for Echo {
             .option("script", OptionKind::Text, None, "a script for the agent to follow instead of echoing")
             .option("delay", OptionKind::Integer, None, "milliseconds between two parts of the answer")
             .option("duplex", OptionKind::Flag, Some("false"), "keep stdin open: messages during a turn");
-        AdapterInfo { tested_with: "1.0.0".to_owned(), install_hint: "it comes with wharf".to_owned(), ..info }
+        AdapterInfo { tested_with: TESTED.to_string(), install_hint: "it comes with wharf".to_owned(), ..info }
     }
 
     fn resolve_binary(&mut self, host: &dyn Host, environment: &Environment) -> Result<Binary, Failure> {
@@ -52,14 +46,8 @@ impl Adapter for Echo {
         if !file_name.contains("agent") {
             binary.leading_args = vec!["echo-agent".to_owned()];
         }
-        let mut args: Vec<&str> = binary.leading_args.iter().map(String::as_str).collect();
-        args.push("--version");
-        let version = probe_version(host, &binary.program, &args, 5_000).ok().flatten();
-        binary.support = match version {
-            Some(version) if version >= Version(2, 0, 0) => Support::NewerUntested,
-            Some(_) => Support::Tested,
-            None => Support::BestEffort,
-        };
+        let version = Probe::new(host, &binary).version();
+        binary.support = TESTED.support(version);
         binary.version = version.map(|version| version.to_string());
         binary.login = Login::Present("not needed".to_owned());
         binary.capabilities = Capabilities::STREAMING
@@ -74,9 +62,10 @@ impl Adapter for Echo {
         Ok(binary)
     }
 
-    fn build_args(&mut self, turn: &Turn, _binary: &Binary) -> Result<Launch, Failure> {
+    fn launch(&mut self, settings: &mut Settings<'_>, _binary: &Binary) -> Result<Launch, Failure> {
         let mut launch = Launch::lines([] as [&str; 0]);
-        match &turn.session {
+        settings.otherwise("the echo agent only repeats its prompt");
+        match settings.session() {
             SessionChoice::Fresh(Some(id)) => launch.pair("--session", id.as_str()),
             SessionChoice::Resume(id) => {
                 launch.pair("--resume", id.as_str());
@@ -84,35 +73,36 @@ impl Adapter for Echo {
             }
             SessionChoice::Fresh(None) => {}
             SessionChoice::Fork(_) | SessionChoice::MostRecent => {
-                launch.unsupported("session", "the echo agent can only start or resume a session by its id");
+                settings.report("session", "the echo agent can only start or resume a session by its id");
             }
         }
-        if let Some(model) = &turn.model {
-            launch.pair("--model", model.as_str());
+        if let Some(model) = settings.model() {
+            launch.pair("--model", model);
         }
-        if let Some(system) = &turn.system_prompt {
-            let file = launch.file("system.txt", system.as_str());
+        if let Some(system) = settings.system_prompt() {
+            let file = launch.file("system.txt", system);
             launch.pair("--system", file);
         }
         for option in ["script", "delay"] {
-            let value = turn.option(option);
+            let value = settings.option(option);
             if let Some(value) = value.str() {
                 launch.pair(&format!("--{option}"), value.as_ref());
             } else if !value.is_missing() {
                 launch.pair(&format!("--{option}"), value.raw());
             }
         }
-        if is_duplex(turn) {
+        // With `ask` the user answers, otherwise the adapter does. Without duplex the agent never asks.
+        let approvals = settings.approvals();
+        self.fixed_answer = (approvals != Approvals::Ask).then_some(approvals == Approvals::AllowAll);
+        self.duplex = approvals == Approvals::Ask || settings.option("duplex").is_true();
+        if self.duplex {
             launch.arg("--duplex");
             launch.exit_behavior = ExitBehavior::WhenStdinCloses;
         }
-        launch.unsupported_except(turn, &APPLIED, "the echo agent only repeats its prompt");
         Ok(launch)
     }
 
     fn build_prompt(&mut self, turn: &Turn, _binary: &Binary) -> Result<PromptDelivery, Failure> {
-        self.fixed_answer = (turn.approvals != Approvals::Ask).then_some(turn.approvals == Approvals::AllowAll);
-        self.duplex = is_duplex(turn);
         Ok(if self.duplex {
             PromptDelivery::StdinOpen((prompt(turn) + "\n").into_bytes())
         } else {

@@ -5,7 +5,7 @@ use crate::skip::skip_spaces;
 use crate::tape::Tape;
 use crate::{
     AdapterInfo, Binary, Chunk, Effects, Environment, Evidence, ExitStatus, Failure, Frames, Host, Input, Json, Launch,
-    Malformed, ModelList, PromptDelivery, Stream, Turn, failure_from_stderr,
+    Malformed, ModelList, PromptDelivery, Settings, Stream, Turn, failure_from_stderr,
 };
 
 /// One coding-agent CLI, as the host sees it.
@@ -20,8 +20,17 @@ pub trait Adapter: Default + 'static {
     /// Finds the program, its version and what that version can do.
     fn resolve_binary(&mut self, host: &dyn Host, environment: &Environment) -> Result<Binary, Failure>;
 
-    /// The command line of this turn. Settings that the agent cannot apply go into `unsupported`.
-    fn build_args(&mut self, turn: &Turn, binary: &Binary) -> Result<Launch, Failure>;
+    /// The command line of this turn. Take from the settings what the agent can apply: everything else is reported as
+    /// unsupported.
+    fn launch(&mut self, settings: &mut Settings<'_>, binary: &Binary) -> Result<Launch, Failure>;
+
+    /// What the host calls: [`Adapter::launch`], with every setting that it did not take reported as unsupported.
+    fn build_args(&mut self, turn: &Turn, binary: &Binary) -> Result<Launch, Failure> {
+        let mut settings = Settings::of(turn);
+        let mut launch = self.launch(&mut settings, binary)?;
+        settings.finish(&mut launch);
+        Ok(launch)
+    }
 
     /// How the prompt reaches the agent. By default it is written to stdin, which is then closed.
     fn build_prompt(&mut self, turn: &Turn, _binary: &Binary) -> Result<PromptDelivery, Failure> {

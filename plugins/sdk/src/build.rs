@@ -1,9 +1,8 @@
 //! Constructors and builders for the interface's records.
 
 use crate::{
-    Access, AdapterInfo, Approvals, Arg, Binary, Capabilities, ErrorClass, ExitBehavior, Failure, Framing, Launch,
-    LaunchFile, LogLevel, Login, Note, OptionKind, OptionSpec, Retry, SessionChoice, Support, ToolRules, Turn,
-    UnsupportedSetting, Usage, UsageScope,
+    Access, AdapterInfo, Arg, Binary, Capabilities, ErrorClass, ExitBehavior, Failure, Framing, Launch, LaunchFile,
+    LogLevel, Login, Note, OptionKind, OptionSpec, Retry, Support, Turn, UnsupportedSetting, Usage, UsageScope,
 };
 use crate::{Json, json};
 
@@ -142,13 +141,6 @@ impl Launch {
         Arg { text: String::new(), file: Some(name.to_owned()) }
     }
 
-    /// Reports every setting of the turn as unsupported, except those that the adapter applies.
-    pub fn unsupported_except(&mut self, turn: &Turn, applied: &[&str], reason: &str) {
-        for name in turn.settings().into_iter().filter(|name| !applied.contains(name)) {
-            self.unsupported(name, reason);
-        }
-    }
-
     /// Reports a setting that this agent cannot apply.
     pub fn unsupported(&mut self, name: &str, reason: &str) {
         self.unsupported.push(UnsupportedSetting { name: name.to_owned(), reason: reason.to_owned() });
@@ -168,49 +160,6 @@ impl From<String> for Arg {
 }
 
 impl Turn {
-    /// The names of all settings that differ from a plain turn with a prompt and all tools allowed.
-    pub fn settings(&self) -> Vec<&'static str> {
-        // All fields by name, without `..`: a new setting of the interface must be added here.
-        let Turn {
-            prompt: _,
-            system_prompt,
-            workspace: _,
-            extra_dirs,
-            session,
-            model,
-            fallback_model,
-            effort,
-            max_turns,
-            max_cost_micros,
-            approvals,
-            tools: ToolRules { allow, deny, only, without },
-            mcp_servers,
-            output_schema,
-            stream_text,
-            autopilot,
-            options: _,
-        } = self;
-        [
-            ("session", *session != SessionChoice::Fresh(None)),
-            ("system-prompt", system_prompt.is_some()),
-            ("extra-dirs", !extra_dirs.is_empty()),
-            ("model", model.is_some()),
-            ("fallback-model", fallback_model.is_some()),
-            ("effort", effort.is_some()),
-            ("max-turns", max_turns.is_some()),
-            ("max-cost", max_cost_micros.is_some()),
-            ("approvals", *approvals != Approvals::AllowAll),
-            ("tools", [allow, deny, only, without].iter().any(|rules| !rules.is_empty())),
-            ("mcp-servers", mcp_servers.is_some()),
-            ("output-schema", output_schema.is_some()),
-            ("stream-text", !stream_text),
-            ("autopilot", *autopilot),
-        ]
-        .into_iter()
-        .filter_map(|(name, is_set)| is_set.then_some(name))
-        .collect()
-    }
-
     /// The value of an option; missing if it was not set and has no default.
     pub fn option(&self, name: &str) -> Json<'_> {
         let value = self.options.iter().find(|(key, _)| key == name).map_or("", |(_, value)| value);
@@ -278,46 +227,5 @@ impl Usage {
             units: vec![],
             api_millis: None,
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn plain_turn() -> Turn {
-        Turn {
-            prompt: "hello".to_owned(),
-            system_prompt: None,
-            workspace: "/workspace".to_owned(),
-            extra_dirs: vec![],
-            session: SessionChoice::Fresh(None),
-            model: None,
-            fallback_model: None,
-            effort: None,
-            max_turns: None,
-            max_cost_micros: None,
-            approvals: Approvals::AllowAll,
-            tools: ToolRules { allow: vec![], deny: vec![], only: vec![], without: vec![] },
-            mcp_servers: None,
-            output_schema: None,
-            stream_text: true,
-            autopilot: false,
-            options: vec![("option".to_owned(), "1".to_owned())],
-        }
-    }
-
-    #[test]
-    fn settings_that_are_not_applied_are_unsupported() {
-        let names = |turn: &Turn, applied: &[&str]| -> Vec<String> {
-            let mut launch = Launch::lines([""; 0]);
-            launch.unsupported_except(turn, applied, "it cannot");
-            launch.unsupported.into_iter().map(|setting| setting.name).collect()
-        };
-        assert_eq!(names(&plain_turn(), &[]), [""; 0]);
-        let mut turn = Turn { effort: Some("low".to_owned()), stream_text: false, ..plain_turn() };
-        turn.tools.without = vec!["bash".to_owned()];
-        assert_eq!(names(&turn, &[]), ["effort", "tools", "stream-text"]);
-        assert_eq!(names(&turn, &["effort", "model"]), ["tools", "stream-text"]);
     }
 }

@@ -53,3 +53,14 @@ impl Host for Imported {
         imported::log(level, message);
     }
 }
+
+/// What an error of the host means, for people.
+pub(crate) fn error_text(error: &HostError) -> String {
+    match error {
+        HostError::Denied(reason) => format!("denied: {reason}"),
+        HostError::NotFound(_) => "not found".to_owned(),
+        HostError::TimedOut => "timed out".to_owned(),
+        HostError::TooLarge => "too large".to_owned(),
+        HostError::Failed(reason) => reason.clone(),
+    }
+}

@@ -11,8 +11,8 @@
 //! 1. [`Adapter::describe`] names the adapter, its options and the access it needs. The user grants access; the host
 //!    enforces it.
 //! 2. [`Adapter::resolve_binary`] finds the program, its version and what that version can do.
-//! 3. [`Adapter::build_args`] and [`Adapter::build_prompt`] turn the settings of a turn into a command line and a prompt.
-//!    A setting that the agent cannot apply is reported with [`Launch::unsupported`], never dropped.
+//! 3. [`Adapter::launch`] and [`Adapter::build_prompt`] turn the [`Settings`] of a turn into a command line and a prompt.
+//!    A setting that the adapter does not take is reported as unsupported, never dropped.
 //! 4. The host starts the process and passes its output in whole lines to [`Adapter::parse_chunk`], which calls
 //!    [`Adapter::line`] for each. Answers, messages, timers and cancellations go to [`Adapter::handle`]. Both put
 //!    [`Effects`] into a list: events for the caller, and writes to the agent's stdin.
@@ -30,7 +30,9 @@
 //! Implement [`Adapter`], name the type in [`export!`], build for `wasm32-wasip2`:
 //!
 //! ```
-//! use wharf_adapter::{Adapter, AdapterInfo, Binary, Effects, Environment, Failure, Host, Json, Launch, Malformed, Turn};
+//! use wharf_adapter::{
+//!     Adapter, AdapterInfo, Binary, Effects, Environment, Failure, Host, Json, Launch, Malformed, Settings,
+//! };
 //!
 //! #[derive(Default)]
 //! struct Parrot;
@@ -42,10 +44,9 @@
 //!     fn resolve_binary(&mut self, host: &dyn Host, environment: &Environment) -> Result<Binary, Failure> {
 //!         Ok(Binary::at(wharf_adapter::locate(host, environment, &["parrot"], "npm install -g parrot")?))
 //!     }
-//!     fn build_args(&mut self, turn: &Turn, _binary: &Binary) -> Result<Launch, Failure> {
-//!         let mut launch = Launch::lines(["--json"]);
-//!         launch.unsupported_except(turn, &[], "a parrot has no settings");
-//!         Ok(launch)
+//!     fn launch(&mut self, settings: &mut Settings<'_>, _binary: &Binary) -> Result<Launch, Failure> {
+//!         settings.otherwise("a parrot has no settings");
+//!         Ok(Launch::lines(["--json"]))
 //!     }
 //!     fn line(&mut self, line: Json<'_>, out: &mut Effects) -> Result<(), Malformed> {
 //!         let [kind, text] = line.pick(["type", "text"])?;
@@ -63,29 +64,45 @@
 //!
 //! The logic is plain Rust: [`testing`] has a fake host to test it natively, without WebAssembly.
 //!
+//! # What adapters share
+//!
+//! - [`acp`]: a session of the Agent Client Protocol, over a [`Dialect`](acp::Dialect) with what an agent does differently.
+//! - [`rpc`]: JSON-RPC, with and without its version member, in lines or with `Content-Length`.
+//! - [`Calls`], [`Drafts`], [`Ignored`]: open tool calls, streamed text that a retry voids, types that are not reported.
+//! - [`failure`], [`time`], [`Probe`], [`Tested`], [`fetch_json`]: classes of errors, timestamps, versions, lists of models.
+//!
 //! # Features
 //!
 //! - `allocator` (default): [`export!`] also sets the component's global allocator, which is made for many short strings.
 //!   An adapter with a `#[global_allocator]` of its own turns this off: `default-features = false`.
+//! - `transcripts`: `testing::transcript` replays recorded runs and makes the host's own report of them. For tests.
 
 // The generated code refers to this crate by name, inside the crate and outside.
 extern crate self as wharf_adapter;
 
+pub mod acp;
 mod adapter;
 #[cfg(any(all(target_family = "wasm", feature = "allocator"), test))]
 mod allocator;
 mod build;
+mod calls;
+mod drafts;
 mod effects;
 mod effort;
 mod export;
+pub mod failure;
+mod fetch;
 mod host;
+mod ignored;
 pub mod json;
-mod locate;
+mod probe;
+pub mod rpc;
 mod scan;
+mod settings;
 mod skip;
-mod stderr;
 mod tape;
 pub mod testing;
+pub mod time;
 mod version;
 
 #[allow(
@@ -127,12 +144,17 @@ pub use bindings::wharf::runtime::types::{
     Stream, Support, Text, TextPart, Timer, ToolCall, ToolRules, ToolStatus, Turn, TurnEnd, UnsupportedSetting, Usage,
     UsageScope,
 };
+pub use calls::Calls;
+pub use drafts::Drafts;
 pub use effects::Effects;
 pub use effort::{Effort, nearest_effort};
 #[doc(hidden)]
 pub use export::{Exported, InSlot, Slot};
+pub use failure::failure_from_stderr;
+pub use fetch::{FetchError, fetch_json};
 pub use host::Host;
+pub use ignored::Ignored;
 pub use json::{Json, Malformed};
-pub use locate::{locate, probe_version};
-pub use stderr::failure_from_stderr;
+pub use probe::{Probe, locate};
+pub use settings::{Setting, Settings};
 pub use version::{Tested, Version};

@@ -1,4 +1,13 @@
-//! Testing an adapter natively: a fake host, and a player for recorded output.
+//! Testing an adapter natively: a fake host, and a player for recorded output. With the feature `transcripts`, recorded
+//! runs become the reports that the host would make.
+
+#[cfg(feature = "transcripts")]
+mod lift;
+#[cfg(feature = "transcripts")]
+mod transcript;
+
+#[cfg(feature = "transcripts")]
+pub use transcript::{Replayed, Transcript, read, transcript, transcripts};
 
 use crate::{
     Adapter, Approvals, Binary, Chunk, Command, Effect, Effects, Environment, Event, ExitStatus, FoundProgram, Frames,

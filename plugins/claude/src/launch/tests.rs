@@ -20,7 +20,10 @@ fn built(version: &str, change: impl FnOnce(&mut Turn)) -> Launch {
     turn.stream_text = false;
     turn.approvals = Approvals::Deny;
     change(&mut turn);
-    build(&turn, &binary(version)).expect("a launch")
+    let mut settings = Settings::of(&turn);
+    let mut launch = build(&mut settings, &binary(version)).expect("a launch");
+    settings.finish(&mut launch);
+    launch
 }
 
 #[test]

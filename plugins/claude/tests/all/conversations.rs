@@ -4,12 +4,12 @@
 //! input that causes it, and the line that the adapter then writes must mean the same. A line that no adapter would write
 //! is marked as a difference (`!>`): the line, the reason, and the line that the adapter writes instead, if any.
 
-use crate::{outcome_name, read, transcripts};
+use crate::{outcome_name, transcripts};
 use serde_json::{Value, json};
 use std::collections::VecDeque;
 use std::fs;
 use std::path::{Path, PathBuf};
-use wharf_adapter::testing::{self, play, set_option};
+use wharf_adapter::testing::{self, play, read, set_option};
 use wharf_adapter::{
     Adapter, Answer, Approvals, Ask, ChoiceKind, Effect, Effects, Event, Evidence, ExitStatus, Input, PromptDelivery,
     Stream, ToolStatus,

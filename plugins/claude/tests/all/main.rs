@@ -5,25 +5,13 @@ mod conversations;
 mod lines;
 mod transcripts;
 
-use std::fs;
 use std::path::{Path, PathBuf};
 use wharf_adapter::Outcome;
+use wharf_adapter::testing;
 
 /// The folders of all transcripts: `tests/transcripts/claude/VERSION/NAME`.
 fn transcripts() -> Vec<PathBuf> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/transcripts/claude");
-    let folders = |path: &Path| -> Vec<PathBuf> {
-        let entries = fs::read_dir(path).expect("a folder").map(|entry| entry.expect("an entry").path());
-        let mut folders: Vec<PathBuf> = entries.filter(|path| path.is_dir()).collect();
-        folders.sort();
-        folders
-    };
-    folders(&root).iter().flat_map(|version| folders(version)).collect()
-}
-
-/// A file of a transcript.
-fn read(folder: &Path, name: &str) -> String {
-    fs::read_to_string(folder.join(name)).unwrap_or_else(|error| panic!("{}/{name}: {error}", folder.display()))
+    testing::transcripts(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/transcripts/claude"))
 }
 
 /// The name of an outcome in `expected.json`.

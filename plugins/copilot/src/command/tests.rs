@@ -1,7 +1,7 @@
 use super::*;
 use crate::Copilot;
-use wharf_adapter::Binary;
 use wharf_adapter::testing::{set_option, turn};
+use wharf_adapter::{Binary, ExitBehavior, Turn};
 
 const ID: &str = "11111111-2222-4333-8444-555555555555";
 
@@ -12,7 +12,10 @@ fn features(version: Option<&str>) -> Features {
 fn built(version: Option<&str>, change: impl FnOnce(&mut Turn)) -> Launch {
     let mut turn = turn::<Copilot>("prompt");
     change(&mut turn);
-    build(&turn, features(version)).expect("a command line")
+    let mut settings = Settings::of(&turn);
+    let mut launch = build(&mut settings, features(version)).expect("a command line");
+    settings.finish(&mut launch);
+    launch
 }
 
 fn args(launch: &Launch) -> String {
@@ -24,8 +27,11 @@ fn args(launch: &Launch) -> String {
     args.join(" ")
 }
 
+/// Sorted: the order says nothing.
 fn unsupported(launch: &Launch) -> Vec<&str> {
-    launch.unsupported.iter().map(|setting| setting.name.as_str()).collect()
+    let mut names: Vec<&str> = launch.unsupported.iter().map(|setting| setting.name.as_str()).collect();
+    names.sort_unstable();
+    names
 }
 
 #[test]
@@ -111,15 +117,15 @@ fn unsupported_settings_are_reported() {
         turn.effort = Some("max".into());
         set_option(turn, "max-ai-credits", "40");
     });
-    let expected = ["session", "effort", "max-turns", "max-ai-credits", "max-cost", "fallback-model", "output-schema"];
+    let expected = ["effort", "fallback-model", "max-ai-credits", "max-cost", "max-turns", "output-schema", "session"];
     assert_eq!(unsupported(&launch), expected);
     assert!(args(&launch).contains("--reasoning-effort xhigh") && !args(&launch).contains("session"));
-    assert_eq!(unsupported(&built(None, |turn| turn.effort = Some("heroic".into()))), ["session", "effort"]);
+    assert_eq!(unsupported(&built(None, |turn| turn.effort = Some("heroic".into()))), ["effort", "session"]);
     let asking = built(None, |turn| {
         turn.approvals = Approvals::Ask;
         set_option(turn, "transport", "\"jsonl\"");
     });
-    assert_eq!(unsupported(&asking), ["session", "approvals"]);
+    assert_eq!(unsupported(&asking), ["approvals", "session"]);
 }
 
 #[test]
@@ -142,7 +148,8 @@ fn mcp_servers_without_a_wrapper_are_wrapped() {
     }
     let mut turn = turn::<Copilot>("prompt");
     turn.mcp_servers = Some("[1]".to_owned());
-    assert_eq!(build(&turn, features(None)).map_err(|failure| failure.class), Err(ErrorClass::InvalidOption));
+    let built = build(&mut Settings::of(&turn), features(None));
+    assert_eq!(built.map_err(|failure| failure.class), Err(ErrorClass::InvalidOption));
 }
 
 #[test]
@@ -158,7 +165,7 @@ fn asking_needs_the_protocol() {
         turn.session = SessionChoice::MostRecent;
         turn.mcp_servers = Some("{}".into());
     });
-    assert_eq!(unsupported(&launch), ["max-turns", "autopilot", "session", "stream-text"]);
+    assert_eq!(unsupported(&launch), ["autopilot", "max-turns", "session", "stream-text"]);
     assert!(args(&launch).contains("--additional-mcp-config @<mcp.json>"), "the protocol's own field is not read");
     let old = built(Some("1.0.35"), |turn| {
         turn.approvals = Approvals::Ask;

@@ -12,7 +12,7 @@ mod violations;
 use fault::Fault;
 use wharf_adapter::{
     Adapter, AdapterInfo, Binary, Effects, Environment, ErrorClass, Event, ExitStatus, Failure, Host, Json, Launch,
-    LogLevel, Malformed, OptionKind, PromptDelivery, SessionInfo, Turn, locate,
+    LogLevel, Malformed, OptionKind, PromptDelivery, SessionInfo, Settings, Turn, locate,
 };
 
 /// The scripted agent of the tests.
@@ -42,14 +42,14 @@ impl Adapter for Faulty {
         Ok(binary)
     }
 
-    fn build_args(&mut self, turn: &Turn, _binary: &Binary) -> Result<Launch, Failure> {
-        if let Some(name) = turn.option("fault").str() {
+    fn launch(&mut self, settings: &mut Settings<'_>, _binary: &Binary) -> Result<Launch, Failure> {
+        if let Some(name) = settings.option("fault").str() {
             let unknown = || Failure::new(ErrorClass::InvalidOption, format!("unknown fault {name:?}"));
             self.fault = Fault::named(&name).ok_or_else(unknown)?;
         }
         assert!(self.fault != Fault::BuildPanic, "build_args panics, as it was told to");
         let mut launch = Launch::lines([] as [&str; 0]);
-        if let Some(script) = turn.option("script").str() {
+        if let Some(script) = settings.option("script").str() {
             launch.pair("--script", script.as_ref());
         }
         Ok(launch)

@@ -2,7 +2,7 @@
 //! an adapter before `describe`.
 
 use wharf_adapter::{
-    Adapter, AdapterInfo, Binary, Effects, Environment, ErrorClass, Failure, Host, Json, Launch, Malformed, Turn,
+    Adapter, AdapterInfo, Binary, Effects, Environment, ErrorClass, Failure, Host, Json, Launch, Malformed, Settings,
 };
 
 /// The adapter. It gets no further than `describe`.
@@ -20,7 +20,7 @@ impl Adapter for Looping {
         Err(Failure::new(ErrorClass::Other, "it has no program"))
     }
 
-    fn build_args(&mut self, _turn: &Turn, _binary: &Binary) -> Result<Launch, Failure> {
+    fn launch(&mut self, _settings: &mut Settings<'_>, _binary: &Binary) -> Result<Launch, Failure> {
         Err(Failure::new(ErrorClass::Other, "it has no program"))
     }
 

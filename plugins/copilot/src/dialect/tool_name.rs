@@ -26,7 +26,7 @@ const TITLES: &[(&str, &str)] = &[
 ];
 
 /// The name of the tool, or its kind if the name is unknown.
-pub(super) fn name(kind: Option<&str>, title: &str, input: Json<'_>) -> Option<String> {
+pub(super) fn tool_name(kind: Option<&str>, title: &str, input: Json<'_>) -> Option<String> {
     let has = |key: &str| !input.get(key).is_missing();
     let known = INPUTS.iter().find(|(key, _)| has(key)).map(|(_, name)| *name);
     let shell = || (kind == Some("execute") && has("command")).then_some("bash");
@@ -71,8 +71,8 @@ mod tests {
             ("read", "Access paths outside trusted directories", r#"{"path":"/etc/hostname"}"#, "read"),
             ("think", "Something of tomorrow", "", "think"),
         ] {
-            assert_eq!(name(Some(kind), title, Json::parse(input)).as_deref(), Some(expected), "{title}");
+            assert_eq!(tool_name(Some(kind), title, Json::parse(input)).as_deref(), Some(expected), "{title}");
         }
-        assert_eq!(name(None, "", Json::parse("")), None);
+        assert_eq!(tool_name(None, "", Json::parse("")), None);
     }
 }

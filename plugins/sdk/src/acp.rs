@@ -1,0 +1,376 @@
+//! The Agent Client Protocol, version 1: a client session for any agent that speaks it.
+//!
+//! [`Session`] does the handshake, opens or resumes a session, applies the settings of the turn, sends the prompt, and
+//! reads the updates and permission requests that follow. One request of ours is open at a time. It offers the agent
+//! neither files nor terminals: an agent works with its own, and a request for ours is refused.
+//!
+//! Agents differ, and [`Dialect`] is where: what their tools are called, how they report errors, what their figures count.
+//! [`Standard`] is the dialect of an agent that does what the protocol says; `examples/acp_agent.rs` of this package is a
+//! whole adapter for one.
+
+mod ask;
+mod dialect;
+mod error;
+mod offer;
+mod request;
+mod tool;
+mod transcript;
+mod usage;
+
+pub use dialect::{Dialect, Standard};
+pub use error::{AUTH_REQUIRED, RpcError};
+pub use offer::{Change, Offer};
+pub use request::launch;
+pub use transcript::{TextKind, ToolFields, Transcript};
+
+use crate::rpc::{METHOD_NOT_FOUND, Message, Rpc};
+use crate::{
+    Answer, Approvals, Effects, ErrorClass, Event, Failure, Input, Json, LogLevel, Malformed, Outcome, SessionInfo,
+    Turn, UsageScope,
+};
+use ask::OpenAsk;
+use request::Step;
+use usage::Tokens;
+
+/// Our side of the protocol, over the dialect of an agent. One value serves one process.
+#[derive(Debug, Default)]
+pub struct Session<D> {
+    /// What differs from agent to agent.
+    pub dialect: D,
+    rpc: Rpc<Step>,
+    /// The turn that is being prepared or runs, and its prompt. None before the first, and after one was cancelled early.
+    turn: Option<(Turn, String)>,
+    id: Option<String>,
+    model: Option<String>,
+    version: Option<String>,
+    /// What the agent said about itself in `initialize`, and what the session offers; JSON.
+    agent: String,
+    offer: String,
+    /// The changes that the session has.
+    applied: Vec<Change>,
+    asks: Vec<OpenAsk>,
+    transcript: Transcript,
+    /// The tokens of earlier turns of this process.
+    used_before: Tokens,
+    /// Why there is no session.
+    failure: Option<Failure>,
+    /// Whether the agent was asked to stop.
+    is_cancelling: bool,
+    /// The timer that must expire before the prompt is sent, while the agent still repeats its history.
+    waiting: Option<u32>,
+    timers: u32,
+}
+
+impl<D: Dialect> Session<D> {
+    /// Stores the next turn. Call it from `build_prompt`, and deliver the prompt in the protocol. `version` is the one that
+    /// was found; the agent may correct it.
+    pub fn prepare(&mut self, turn: &Turn, version: Option<&str>) -> Result<(), Failure> {
+        let prompt = self.dialect.prompt(turn)?;
+        self.version = self.version.take().or_else(|| version.map(str::to_owned));
+        self.turn = Some((turn.clone(), prompt));
+        Ok(())
+    }
+
+    /// The agent's id of the session, once there is one.
+    pub fn id(&self) -> Option<&str> {
+        self.id.as_deref()
+    }
+
+    /// The model, if the agent named it.
+    pub fn model(&self) -> Option<&str> {
+        self.model.as_deref()
+    }
+
+    /// Reports a model that the agent did not name.
+    pub fn set_model(&mut self, model: String, out: &mut Effects) {
+        self.model = Some(model);
+        self.emit_session(None, out);
+    }
+
+    /// Handles an input.
+    pub fn handle(&mut self, input: Input, out: &mut Effects) {
+        match input {
+            Input::Start if self.turn.is_some() => {
+                self.rpc.queue(Step::Initialize);
+                self.send(out);
+            }
+            Input::Answer(answer) => self.answer(&answer, out),
+            Input::NextTurn(_) if self.id.is_none() => out.failed(self.no_session()),
+            Input::NextTurn(turn) => match self.prepare(&turn, None) {
+                Ok(()) => self.configure(out),
+                Err(failure) => out.failed(failure),
+            },
+            Input::Timer(number) if self.waiting == Some(number) => {
+                self.waiting = None;
+                self.configure(out);
+            }
+            Input::Cancel => self.cancel(out),
+            Input::Message(_) if self.id.is_some() => {
+                out.notice(LogLevel::Warn, "the agent accepts no messages during a turn");
+            }
+            _ => {}
+        }
+    }
+
+    /// Handles a line from the agent.
+    pub fn line(&mut self, line: Json<'_>, out: &mut Effects) -> Result<(), Malformed> {
+        match Message::read(line)? {
+            Message::Request { id, method: "session/request_permission", params } => {
+                // Reported here: an error from this function would drop the answer that the agent waits for.
+                if self.permission(id, params, out).is_err() {
+                    out.malformed(line.raw());
+                    self.rpc.respond(id.raw(), ask::answer(None), out);
+                }
+            }
+            Message::Request { id, method, .. } => {
+                let is_ours = method.starts_with("fs/") || method.starts_with("terminal/");
+                if !is_ours && !is_known::<D>(method) {
+                    out.unknown(method);
+                }
+                let reason = if is_ours { "the client does not offer this" } else { "Method not found" };
+                self.rpc.refuse(id.raw(), METHOD_NOT_FOUND, reason, out);
+            }
+            Message::Notification { method: "session/update", params } => self.update(params, out)?,
+            Message::Notification { method, params } => {
+                if !self.dialect.notification(method, params, &mut self.transcript, out) && !is_known::<D>(method) {
+                    out.unknown(method);
+                }
+            }
+            Message::Response { id, result } => {
+                // A recording can be read without our requests: the end of a turn is recognized by its fields.
+                let step = self.rpc.answered(id).or_else(|| {
+                    let is_end = result.is_ok_and(|result| result.get("stopReason").is_string());
+                    is_end.then_some(Step::Prompt)
+                });
+                match (step, result) {
+                    (Some(step), Ok(result)) => self.done(step, result, out),
+                    (Some(step), Err(error)) => self.failed(step, RpcError::read(error), out),
+                    (None, _) => {}
+                }
+                self.send(out);
+            }
+        }
+        Ok(())
+    }
+
+    /// The process has exited: nothing is open any more.
+    pub fn finish(&mut self, out: &mut Effects) {
+        for ask in self.asks.drain(..) {
+            out.emit(Event::AskWithdrawn(ask.id));
+        }
+        self.transcript.end_turn(out);
+    }
+
+    fn update(&mut self, params: Json<'_>, out: &mut Effects) -> Result<(), Malformed> {
+        // A loaded session first repeats its history.
+        if self.rpc.in_flight().any(|step| matches!(step, Step::Load(_) | Step::Resume(_))) {
+            return Ok(());
+        }
+        if self.waiting.is_some() {
+            self.wait(out);
+            return Ok(());
+        }
+        self.transcript.update(&mut self.dialect, params.get("update"), out)
+    }
+
+    fn permission(&mut self, id: Json<'_>, params: Json<'_>, out: &mut Effects) -> Result<(), Malformed> {
+        let tool = ToolFields::read(params.get("toolCall"))?;
+        let known = tool.id.str().and_then(|call| self.transcript.name_of(&call));
+        let name = known.or_else(|| self.dialect.tool_name(&tool));
+        let ask = ask::permission(id.raw(), params, name)?;
+        self.transcript.announce(&tool, ask.tool.as_deref(), out);
+        let approvals = self.turn.as_ref().map_or(Approvals::Ask, |(turn, _)| self.dialect.approvals(turn));
+        let choice = ask::decided(&ask, approvals).map(|choice| choice.map(str::to_owned));
+        self.asks.push(OpenAsk { id: ask.id.clone(), tool_id: ask.tool_id.clone(), choices: ask.choices.clone() });
+        match choice {
+            Some(choice) => self.answer(&Answer { ask: ask.id, choice, text: None, input: None }, out),
+            None => out.emit(Event::Ask(ask)),
+        }
+        Ok(())
+    }
+
+    fn answer(&mut self, answer: &Answer, out: &mut Effects) {
+        let Some(at) = self.asks.iter().position(|ask| ask.id == answer.ask) else { return };
+        let ask = self.asks.swap_remove(at);
+        let choice = answer.choice.as_deref();
+        if let Some(call) = ask.tool_id.as_deref().filter(|_| ask.rejects(choice)) {
+            self.transcript.deny(call);
+        }
+        self.rpc.respond(&ask.id, ask::answer(choice), out);
+    }
+
+    /// No answers are needed any more. The agent is told, as it waits for them.
+    fn withdraw(&mut self, out: &mut Effects) {
+        for ask in std::mem::take(&mut self.asks) {
+            self.rpc.respond(&ask.id, ask::answer(None), out);
+            out.emit(Event::AskWithdrawn(ask.id));
+        }
+    }
+
+    fn cancel(&mut self, out: &mut Effects) {
+        self.withdraw(out);
+        let step = self.rpc.in_flight().next();
+        match (step, &self.id) {
+            (Some(Step::Prompt), Some(id)) => {
+                self.is_cancelling = true;
+                self.rpc.notify("session/cancel", crate::json::Object::new().str("sessionId", id), out);
+            }
+            (None, _) if self.waiting.is_none() => {}
+            // No turn has started that the agent could stop: it never starts.
+            _ => {
+                self.rpc.clear_queue();
+                self.turn = None;
+                self.waiting = None;
+                out.turn_ended(Outcome::Cancelled, None);
+            }
+        }
+    }
+
+    fn done(&mut self, step: Step, result: Json<'_>, out: &mut Effects) {
+        match step {
+            Step::Prompt => self.prompted(result, out),
+            _ if self.turn.is_none() => {}
+            Step::Initialize => self.initialized(result, out),
+            Step::Authenticate(_) => {}
+            Step::New | Step::Fork(_) => {
+                let resumed = if matches!(step, Step::Fork(_)) { Some(true) } else { self.started_over() };
+                match result.get("sessionId").string() {
+                    Some(id) => self.opened(id, result, resumed, out),
+                    None => self.fail(Failure::new(ErrorClass::Protocol, "the agent gave no session id"), out),
+                }
+            }
+            Step::Load(id) | Step::Resume(id) => self.opened(id, result, Some(true), out),
+            Step::Change(change) => {
+                if let Some(model) = change.new_model() {
+                    self.set_model(model.to_owned(), out);
+                }
+                self.applied.retain(|known| known.setting != change.setting);
+                self.applied.push(change);
+            }
+        }
+    }
+
+    fn opened(&mut self, id: String, result: Json<'_>, resumed: Option<bool>, out: &mut Effects) {
+        self.id = Some(id);
+        self.model = Offer(result).current_model();
+        result.raw().clone_into(&mut self.offer);
+        self.emit_session(resumed, out);
+        if resumed == Some(true) && D::HISTORY_MILLIS > 0 {
+            self.wait(out);
+        } else {
+            self.configure(out);
+        }
+    }
+
+    /// Sends the prompt only after a while without updates.
+    fn wait(&mut self, out: &mut Effects) {
+        self.timers += 1;
+        self.waiting = Some(self.timers);
+        out.set_timer(self.timers, D::HISTORY_MILLIS);
+    }
+
+    fn emit_session(&self, resumed: Option<bool>, out: &mut Effects) {
+        out.emit(Event::Session(SessionInfo {
+            id: self.id.clone(),
+            resumed,
+            model: self.model.clone(),
+            agent_version: self.version.clone(),
+        }));
+    }
+
+    /// Sends the settings of the turn, then its prompt.
+    fn configure(&mut self, out: &mut Effects) {
+        let Some((turn, _)) = &self.turn else { return };
+        let changes = self.dialect.changes(turn, &Offer(Json::parse(&self.offer)), out);
+        for change in changes.into_iter().filter(|change| !self.applied.contains(change)) {
+            self.rpc.queue(Step::Change(change));
+        }
+        self.rpc.queue(Step::Prompt);
+        self.transcript.start_turn();
+        self.dialect.start_turn();
+        self.is_cancelling = false;
+        self.send(out);
+    }
+
+    fn failed(&mut self, step: Step, error: RpcError<'_>, out: &mut Effects) {
+        let failure = self.dialect.failure(&error);
+        let message = failure.message.clone();
+        let class = match step {
+            _ if self.turn.is_none() => return,
+            Step::Prompt if self.is_cancelling => {
+                self.transcript.end_turn(out);
+                return out.turn_ended(Outcome::Cancelled, None);
+            }
+            _ if error.needs_login() => ErrorClass::Auth,
+            // Some agents claim it and do not have it.
+            Step::Resume(id) if error.is_unknown_method() => return self.rpc.queue(Step::Load(id)),
+            Step::Change(Change { optional: true, setting, .. }) => {
+                return out.notice(LogLevel::Warn, format!("the {setting} could not be set: {message}"));
+            }
+            Step::Change(Change { setting: "model", .. }) if !error.is_unknown_method() => ErrorClass::UnknownModel,
+            Step::Change(_) => ErrorClass::InvalidOption,
+            Step::Load(_) | Step::Resume(_) | Step::Fork(_) => ErrorClass::NoSession,
+            Step::Authenticate(_) => ErrorClass::Auth,
+            Step::Initialize | Step::New | Step::Prompt => failure.class,
+        };
+        let mut failure = if class == failure.class {
+            failure
+        } else {
+            Failure::new(class, message).code(failure.code).status(failure.http_status)
+        };
+        if class == ErrorClass::Auth {
+            let agent = Json::parse(&self.agent);
+            failure = self.dialect.explain_login(failure, self.version.as_deref(), agent.get("authMethods"));
+        }
+        self.fail(failure, out);
+    }
+
+    /// The failure of a turn that has no session, because of what failed before.
+    fn no_session(&self) -> Failure {
+        let Some(first) = &self.failure else {
+            return Failure::new(ErrorClass::Protocol, "there is no session to continue");
+        };
+        Failure { message: format!("there is no session to continue: {}", first.message), ..first.clone() }
+    }
+
+    fn fail(&mut self, failure: Failure, out: &mut Effects) {
+        self.failure.get_or_insert_with(|| failure.clone());
+        self.rpc.clear_queue();
+        self.transcript.end_turn(out);
+        out.failed(failure);
+    }
+
+    fn prompted(&mut self, result: Json<'_>, out: &mut Effects) {
+        let mut wrote = false;
+        if let Some(mut tokens) = Tokens::read(result) {
+            if D::USAGE == UsageScope::Delta {
+                tokens = tokens.since(std::mem::replace(&mut self.used_before, tokens));
+            }
+            wrote = tokens.has_output();
+            out.usage(tokens.into_usage::<D>(self.model.clone()));
+        }
+        let of_dialect = self.dialect.outcome(wrote, &mut self.transcript, out);
+        let is_silent = D::SILENCE_FAILS && !self.transcript.has_output();
+        self.transcript.end_turn(out);
+        let outcome = match result.get("stopReason").name() {
+            Some("cancelled") => Outcome::Cancelled,
+            Some("refusal") => Outcome::Refused("the model declined to answer".to_owned()),
+            Some("max_tokens") => Outcome::Limit("max-tokens".to_owned()),
+            Some("max_turn_requests") => Outcome::Limit("max-turns".to_owned()),
+            _ if is_silent => {
+                let message = "the agent ended the turn without a word, which is how it reports a failed model call";
+                Outcome::Failed(Failure::new(ErrorClass::Provider, message))
+            }
+            _ => of_dialect.unwrap_or(Outcome::Completed),
+        };
+        out.turn_ended(outcome, None);
+    }
+}
+
+/// Whether a method of the agent is no drift: on the dialect's list, or an extension, which has an underscore.
+fn is_known<D: Dialect>(method: &str) -> bool {
+    method.starts_with('_') || D::IGNORED.contains(method)
+}
+
+#[cfg(test)]
+mod tests;

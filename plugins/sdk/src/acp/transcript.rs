@@ -1,0 +1,285 @@
+//! What an agent wrote and did in a turn: texts, tool calls, changed files.
+//!
+//! Chunks of text belong together until another kind of text, another message or a tool call comes. Their ids are ours:
+//! few agents name their messages.
+
+use super::Dialect;
+pub use super::tool::ToolFields;
+use crate::{
+    Calls, ContextUsage, Effects, Event, Failure, FileChange, Json, LogLevel, Malformed, Text, ToolCall, ToolStatus,
+    Usage, UsageScope,
+};
+
+/// The kind of a text.
+#[derive(Debug, PartialEq, Eq, Clone, Copy)]
+pub enum TextKind {
+    /// Part of the answer.
+    Message,
+    /// Reasoning.
+    Thought,
+}
+
+/// The text that is being written.
+#[derive(Debug)]
+struct OpenText {
+    kind: TextKind,
+    /// The agent's own id of the message, if it has one.
+    message: Option<String>,
+    parent: Option<String>,
+    text: String,
+}
+
+/// A tool call that has not ended.
+#[derive(Debug)]
+struct Call {
+    name: Option<String>,
+    status: ToolStatus,
+    /// The files that it changes if it succeeds.
+    changes: Vec<FileChange>,
+}
+
+/// The state between two updates.
+#[derive(Debug, Default)]
+pub struct Transcript {
+    /// How many texts have started.
+    count: u32,
+    open: Option<OpenText>,
+    calls: Calls<Call>,
+    /// The calls that were rejected in this turn.
+    denied: Vec<String>,
+    has_output: bool,
+    /// The cost that was last reported.
+    cost: Option<u64>,
+}
+
+impl Transcript {
+    /// Whether the turn had a text or a tool.
+    pub fn has_output(&self) -> bool {
+        self.has_output
+    }
+
+    /// Whether a text is being written.
+    pub fn is_writing(&self) -> bool {
+        self.open.is_some()
+    }
+
+    /// The open tool calls, by id and name.
+    pub fn open_calls(&self) -> impl Iterator<Item = (&str, Option<&str>)> {
+        self.calls.iter().map(|(id, call)| (id, call.name.as_deref()))
+    }
+
+    /// Whether an open tool call changes this file.
+    pub fn is_changing(&self, path: &str) -> bool {
+        self.calls.iter().any(|(_, call)| call.changes.iter().any(|change| change.path == path))
+    }
+
+    /// Writes a part of a text. `parent` is for a text that starts with it.
+    pub fn write(&mut self, kind: TextKind, text: &str, parent: Option<String>, out: &mut Effects) {
+        self.write_message(kind, None, text, || parent, out);
+    }
+
+    fn write_message(
+        &mut self,
+        kind: TextKind,
+        message: Option<&str>,
+        text: &str,
+        parent: impl FnOnce() -> Option<String>,
+        out: &mut Effects,
+    ) {
+        self.has_output = true;
+        let continues =
+            |open: &OpenText| open.kind == kind && (message.is_none() || open.message.as_deref() == message);
+        if !self.open.as_ref().is_some_and(continues) {
+            self.close(out);
+            self.count += 1;
+            let (message, text) = (message.map(str::to_owned), String::new());
+            self.open = Some(OpenText { kind, message, parent: parent(), text });
+        }
+        let id = self.id();
+        let Some(open) = &mut self.open else { return };
+        open.text.push_str(text);
+        let (parent, text) = (open.parent.as_deref(), Text::Inline(text.to_owned()));
+        match kind {
+            TextKind::Message => out.text_delta(&id, parent, text),
+            TextKind::Thought => out.thinking_delta(&id, parent, text),
+        }
+    }
+
+    fn id(&self) -> String {
+        format!("text-{}", self.count)
+    }
+
+    /// The open text is complete.
+    pub fn close(&mut self, out: &mut Effects) {
+        let id = self.id();
+        let Some(OpenText { kind, parent, text, .. }) = self.open.take() else { return };
+        match kind {
+            TextKind::Message => out.message(&id, parent.as_deref(), Text::Inline(text)),
+            TextKind::Thought => out.thinking(&id, parent.as_deref(), Text::Inline(text)),
+        }
+    }
+
+    /// A model call failed and is retried: the open text is void.
+    pub fn retry(&mut self, failure: Failure, out: &mut Effects) {
+        if self.open.take().is_some() {
+            out.emit(Event::Discard(self.id()));
+        }
+        out.emit(Event::Retrying(failure));
+    }
+
+    /// A prompt was sent.
+    pub(super) fn start_turn(&mut self) {
+        self.has_output = false;
+        self.denied.clear();
+    }
+
+    /// The turn is over: what is open never ends.
+    pub(super) fn end_turn(&mut self, out: &mut Effects) {
+        self.close(out);
+        let ids: Vec<String> = self.calls.iter().map(|(id, _)| id.to_owned()).collect();
+        for id in ids {
+            let denied = self.denied.contains(&id);
+            out.tool(ToolCall::new(&id, if denied { ToolStatus::Denied } else { ToolStatus::Cancelled }));
+            self.calls.close(&id);
+        }
+    }
+
+    /// The name of the tool of an open call.
+    pub(super) fn name_of(&self, call: &str) -> Option<String> {
+        self.calls.get(call)?.name.clone()
+    }
+
+    /// A permission is requested for a call. Some agents have not reported the call before, and never do if it is rejected.
+    pub(super) fn announce(&mut self, tool: &ToolFields<'_>, name: Option<&str>, out: &mut Effects) {
+        let Some(id) = tool.id.filled() else { return };
+        if self.calls.get(&id).is_some() {
+            return;
+        }
+        self.close(out);
+        let status = ToolStatus::Pending;
+        self.calls.open(&id, Call { name: name.map(str::to_owned), status, changes: tool.changes().collect() });
+        out.tool(ToolCall {
+            name: name.map(str::to_owned),
+            title: tool.title.string(),
+            input: tool.input.verbatim(),
+            ..ToolCall::new(&id, status)
+        });
+    }
+
+    /// A call was rejected: if it fails, it was denied.
+    pub(super) fn deny(&mut self, call: &str) {
+        self.denied.push(call.to_owned());
+    }
+
+    /// Handles one update of the session.
+    pub(super) fn update<D: Dialect>(
+        &mut self,
+        dialect: &mut D,
+        update: Json<'_>,
+        out: &mut Effects,
+    ) -> Result<(), Malformed> {
+        let kind = update.get("sessionUpdate").name().ok_or(Malformed)?;
+        if dialect.update(kind, update, self, out)? {
+            return Ok(());
+        }
+        match kind {
+            "agent_message_chunk" => self.chunk(dialect, TextKind::Message, update, out),
+            "agent_thought_chunk" => self.chunk(dialect, TextKind::Thought, update, out),
+            "tool_call" | "tool_call_update" => self.tool(dialect, update, out)?,
+            "plan" => {
+                let entries = update.get("entries");
+                if entries.is_array() {
+                    out.emit(Event::Plan(entries.raw().to_owned()));
+                }
+            }
+            "usage_update" => self.usage_update(update, out),
+            "notice" => {
+                let text = update.get("message").filled().or_else(|| update.at(&["content", "text"]).filled());
+                out.notice(LogLevel::Info, text.unwrap_or_default());
+            }
+            "compaction_update" => out.emit(Event::Other(("compaction".to_owned(), update.raw().to_owned()))),
+            "available_commands_update"
+            | "compaction_summary_chunk"
+            | "config_option_update"
+            | "current_mode_update"
+            | "session_info_update"
+            | "user_message_chunk" => {}
+            known if D::IGNORED.contains(known) => {}
+            other => out.unknown(other),
+        }
+        Ok(())
+    }
+
+    fn chunk<D: Dialect>(&mut self, dialect: &D, kind: TextKind, update: Json<'_>, out: &mut Effects) {
+        let [content, message] = update.pick(["content", "messageId"]).unwrap_or([crate::json::MISSING; 2]);
+        // An image, a link or a resource has no text.
+        let Some(text) = content.get("text").filled() else { return };
+        let parent = dialect.text_parent(self);
+        self.write_message(kind, message.filled().as_deref(), &text, || parent, out);
+    }
+
+    /// How full the context is, and what the session has cost so far.
+    fn usage_update(&mut self, update: Json<'_>, out: &mut Effects) {
+        if let (Some(used), Some(window)) = (update.get("used").u64(), update.get("size").u64()) {
+            out.emit(Event::Context(ContextUsage { used, window }));
+        }
+        let [amount, currency] = update.get("cost").pick(["amount", "currency"]).unwrap_or([crate::json::MISSING; 2]);
+        let cost = amount.micros().filter(|_| currency.is_missing() || currency.is("USD"));
+        if cost.is_some() && self.cost != cost {
+            self.cost = cost;
+            out.usage(Usage { cost_micros: cost, ..Usage::new(UsageScope::SessionTotal, "acp-cost", true) });
+        }
+    }
+
+    fn tool<D: Dialect>(&mut self, dialect: &mut D, update: Json<'_>, out: &mut Effects) -> Result<(), Malformed> {
+        let tool = ToolFields::read(update)?;
+        let id = tool.id.string().ok_or(Malformed)?;
+        self.close(out);
+        self.has_output = true;
+        if let Some(text) = tool.more_output() {
+            out.tool_output(&id, None, text);
+        }
+        let known = self.calls.get(&id);
+        if known.is_some() && tool.is_meta_only() {
+            return Ok(());
+        }
+        // The first name is kept: later updates omit what the name is recognized by.
+        let name = known.and_then(|call| call.name.clone()).or_else(|| dialect.tool_name(&tool));
+        let status = tool.status().or(known.map(|call| call.status)).unwrap_or(ToolStatus::Running);
+        let mut call = ToolCall {
+            name: name.clone(),
+            title: tool.title.string(),
+            input: tool.input.verbatim(),
+            ..ToolCall::new(&id, status)
+        };
+        let is_final = |status| matches!(status, ToolStatus::Succeeded | ToolStatus::Failed);
+        // Text and exit code of a call that still runs may be those of its input, or a placeholder.
+        if is_final(status) {
+            call.output = tool.output_text();
+            call.exit_code = tool.exit_code();
+        }
+        if status == ToolStatus::Failed && self.denied.contains(&id) {
+            call.status = ToolStatus::Denied;
+        }
+        dialect.tool(&tool, &mut call, self);
+        let (status, is_open) = (call.status, !is_final(call.status) && call.status != ToolStatus::Denied);
+        out.tool(call);
+        let known = self.calls.get_mut(&id);
+        let mut changes = known.map(|call| std::mem::take(&mut call.changes)).unwrap_or_default();
+        // The end of a call repeats its diffs.
+        for change in tool.changes() {
+            if !changes.iter().any(|known| known.path == change.path) {
+                changes.push(change);
+            }
+        }
+        if is_open {
+            self.calls.open(&id, Call { name, status, changes });
+            return Ok(());
+        }
+        self.calls.close(&id);
+        for change in changes.into_iter().filter(|_| status == ToolStatus::Succeeded) {
+            out.emit(Event::FileChange(change));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,174 @@
+//! From the interface to `wharf-core`, as the host does it, for effects whose texts [`play`](super::play) has resolved.
+
+use super::inline;
+use crate::{
+    Ask, AskKind, ChangeKind, ChoiceKind, Effect, ErrorClass, Event, Failure, LogLevel, Outcome, Retry, Text, ToolCall,
+    ToolStatus, Usage, UsageScope,
+};
+use wharf_core::model::{self, EventKind, TextPart, TurnEnd, json_or_text, time};
+use wharf_core::turn;
+
+/// Maps the cases of an enum to those of the same names.
+macro_rules! same {
+    ($value:expr, $from:ident => $to:ident: $($case:ident),+) => {
+        match $value { $($from::$case => model::$to::$case),+ }
+    };
+}
+
+/// An effect, as the driver of a turn takes it.
+pub(super) fn effect(effect: Effect) -> turn::Effect<'static> {
+    match effect {
+        Effect::Emit(event) => turn::Effect::Emit(streamed(kind(event))),
+        Effect::Write(bytes) => turn::Effect::Write(bytes),
+        Effect::CloseStdin => turn::Effect::CloseStdin,
+        Effect::SetTimer(timer) => {
+            let delay = std::time::Duration::from_millis(timer.milliseconds.into());
+            turn::Effect::SetTimer { number: timer.number, delay }
+        }
+    }
+}
+
+/// An event whose parts are told from the others.
+fn streamed(event: EventKind) -> wharf_core::stream::StreamedEvent<'static> {
+    use wharf_core::stream::{Part, PartKind, StreamedEvent, Whole};
+    let (kind, part) = match event {
+        EventKind::TextDelta(part) => (PartKind::TextDelta, part),
+        EventKind::Message(part) => (PartKind::Message, part),
+        EventKind::ThinkingDelta(part) => (PartKind::ThinkingDelta, part),
+        EventKind::Thinking(part) => (PartKind::Thinking, part),
+        EventKind::ToolOutput(part) => (PartKind::ToolOutput, part),
+        EventKind::Tool(mut call) => {
+            let output = call.output.take().map(|text| wharf_core::stream::Text::Plain(text.into()));
+            return StreamedEvent::Tool(Whole::Owned(Box::new(call)), output);
+        }
+        other => return other.into(),
+    };
+    let text = wharf_core::stream::Text::Plain(part.text.into());
+    StreamedEvent::Part(Part { kind, id: part.id.into(), parent: part.parent.map(Into::into), text })
+}
+
+fn kind(event: Event) -> EventKind {
+    let part = |part: crate::TextPart| TextPart { id: part.id, parent: part.parent, text: owned(&part.text) };
+    match event {
+        Event::Session(session) => {
+            let mut lifted = model::SessionInfo::default();
+            (lifted.id, lifted.resumed) = (session.id, session.resumed);
+            (lifted.model, lifted.agent_version) = (session.model, session.agent_version);
+            EventKind::Session(lifted)
+        }
+        Event::TextDelta(delta) => EventKind::TextDelta(part(delta)),
+        Event::Message(message) => EventKind::Message(part(message)),
+        Event::ThinkingDelta(delta) => EventKind::ThinkingDelta(part(delta)),
+        Event::Thinking(thinking) => EventKind::Thinking(part(thinking)),
+        Event::ToolOutput(output) => EventKind::ToolOutput(part(output)),
+        Event::Discard(id) => EventKind::Discard { id },
+        Event::Tool(call) => EventKind::Tool(tool(call)),
+        Event::Plan(plan) => EventKind::Plan { plan: json_or_text(plan) },
+        Event::FileChange(change) => {
+            let kind = same!(change.kind, ChangeKind => FileChangeKind: Created, Edited, Deleted, Moved, Other);
+            let mut lifted = model::FileChange::new(change.path, kind);
+            (lifted.added, lifted.removed) = (change.added, change.removed);
+            EventKind::FileChange(lifted)
+        }
+        Event::Usage(figures) => EventKind::Usage(usage(figures)),
+        Event::UsageUnavailable(reason) => EventKind::UsageUnavailable { reason },
+        Event::Context(context) => EventKind::Context { used: context.used, window: context.window },
+        Event::RateLimit(limit) => {
+            let resets_at = limit.resets_at.map(time::from_unix_seconds);
+            EventKind::RateLimit { scope: limit.scope, resets_at, blocked: limit.blocked }
+        }
+        Event::Ask(question) => EventKind::Ask(ask(question)),
+        Event::AskWithdrawn(id) => EventKind::AskWithdrawn { id },
+        Event::Notice(notice) => {
+            let level = same!(notice.level, LogLevel => LogLevel: Debug, Info, Warn, Error);
+            EventKind::Notice { level, text: notice.text }
+        }
+        Event::Retrying(retried) => EventKind::Retrying(failure(retried)),
+        Event::TurnEnded(end) => {
+            let mut lifted = outcome(end.outcome);
+            lifted.answer = end.answer.as_ref().map(owned);
+            lifted.structured_output = end.structured_output.map(json_or_text);
+            EventKind::TurnEnded(lifted)
+        }
+        Event::Unknown(native) => EventKind::Unknown { native },
+        Event::Malformed(head) => EventKind::Malformed { head },
+        Event::Other((name, payload)) => EventKind::Other { name, payload: json_or_text(payload) },
+    }
+}
+
+fn owned(text: &Text) -> String {
+    inline(text).to_owned()
+}
+
+fn tool(call: ToolCall) -> model::ToolCall {
+    let status = same!(call.status, ToolStatus => ToolStatus: Pending, Running, Succeeded, Failed, Denied, Cancelled);
+    let mut lifted = model::ToolCall::new(call.id, status);
+    (lifted.parent, lifted.name, lifted.title) = (call.parent, call.name, call.title);
+    lifted.input = call.input.as_ref().map(|input| json_or_text(owned(input)));
+    lifted.output = call.output.as_ref().map(owned);
+    lifted.exit_code = call.exit_code;
+    lifted
+}
+
+fn usage(figures: Usage) -> model::UsageFigures {
+    let scope = same!(figures.scope, UsageScope => UsageScope: Delta, TurnTotal, SessionTotal);
+    let mut usage = model::Usage::default();
+    (usage.output, usage.reasoning) = (figures.output, figures.reasoning);
+    (usage.cache_read, usage.cache_write) = (figures.cache_read, figures.cache_write);
+    (usage.cost_micros, usage.api_millis) = (figures.cost_micros, figures.api_millis);
+    usage.units = figures.units.into_iter().collect();
+    let includes_cached = figures.input_includes_cached;
+    let mut lifted = model::UsageFigures::new(scope, figures.source, figures.input, includes_cached, usage);
+    lifted.model = figures.model;
+    lifted
+}
+
+fn ask(ask: Ask) -> model::Ask {
+    let kind = same!(ask.kind, AskKind => AskKind: Permission, Question, Other);
+    let mut lifted = model::Ask::new(ask.id, kind, ask.title);
+    (lifted.tool, lifted.tool_id, lifted.detail) = (ask.tool, ask.tool_id, json_or_text(ask.detail));
+    (lifted.free_text, lifted.input_editable) = (ask.free_text, ask.input_editable);
+    let choices = ask.choices.into_iter().map(|choice| model::Choice {
+        id: choice.id,
+        kind: same!(
+            choice.kind, ChoiceKind => ChoiceKind:
+            AllowOnce, AllowAlways, RejectOnce, RejectAlways, RejectAndStop, Other
+        ),
+        label: choice.label,
+    });
+    lifted.choices = choices.collect();
+    lifted
+}
+
+fn outcome(outcome: Outcome) -> TurnEnd {
+    let (outcome, detail, error) = match outcome {
+        Outcome::Completed => (model::Outcome::Completed, None, None),
+        Outcome::Failed(error) => (model::Outcome::Failed, None, Some(failure(error))),
+        Outcome::Cancelled => (model::Outcome::Cancelled, None, None),
+        Outcome::Refused(reason) => (model::Outcome::Refused, Some(reason), None),
+        Outcome::Blocked(blocker) => (model::Outcome::Blocked, Some(blocker), None),
+        Outcome::Limit(limit) => (model::Outcome::Limit, Some(limit), None),
+    };
+    let mut end = TurnEnd::new(outcome);
+    (end.detail, end.error) = (detail, error);
+    end
+}
+
+pub(super) fn failure(failure: Failure) -> model::Failure {
+    let class = same!(
+        failure.class, ErrorClass => ErrorClass:
+        Auth, Permission, UnknownModel, InvalidOption, RateLimit, Quota, ContextLength, Network, Provider, Crash,
+        Protocol, NotFound, NoSession, Other
+    );
+    let mut lifted = model::Failure::new(class, failure.message);
+    (lifted.code, lifted.http_status) = (failure.code, failure.http_status);
+    lifted.retry = match failure.retry {
+        Retry::Never => model::Retry::Never,
+        Retry::SameSession => model::Retry::SameSession,
+        Retry::FreshSession => model::Retry::FreshSession,
+        Retry::At(seconds) => model::Retry::At { time: time::from_unix_seconds(seconds) },
+        Retry::AfterUserAction(action) => model::Retry::AfterUserAction { action },
+        Retry::Unknown => model::Retry::Unknown,
+    };
+    lifted
+}
