@@ -34,9 +34,7 @@ impl Adapter for Scribe {
 
     fn resolve_binary(&mut self, host: &dyn Host, environment: &Environment) -> Result<Binary, Failure> {
         let mut binary = Binary::at(locate(host, environment, &["scribe"], INSTALL)?);
-        let version = Probe::new(host, &binary).version();
-        binary.support = TESTED.support(version);
-        binary.version = version.map(|version| version.to_string());
+        binary.set_version(Probe::new(host, &binary).version(), TESTED, &[], INSTALL);
         binary.login = match host.variable("SCRIBE_KEY") {
             Ok(Some(_)) => Login::Present("SCRIBE_KEY".to_owned()),
             Ok(None) => Login::Missing("set SCRIBE_KEY".to_owned()),

@@ -18,6 +18,8 @@ mod tests;
 /// The versions that it was tested with: the agent comes with wharf.
 const TESTED: Tested = Tested(&[Version(1, 0, 0)]);
 
+const INSTALL: &str = "it comes with wharf";
+
 /// The state of one run: the settings that the output is read with.
 #[derive(Default)]
 pub struct Echo {
@@ -36,19 +38,17 @@ impl Adapter for Echo {
             .option("script", OptionKind::Text, None, "a script for the agent to follow instead of echoing")
             .option("delay", OptionKind::Integer, None, "milliseconds between two parts of the answer")
             .option("duplex", OptionKind::Flag, Some("false"), "keep stdin open: messages during a turn");
-        AdapterInfo { tested_with: TESTED.to_string(), install_hint: "it comes with wharf".to_owned(), ..info }
+        AdapterInfo { tested_with: TESTED.to_string(), install_hint: INSTALL.to_owned(), ..info }
     }
 
     fn resolve_binary(&mut self, host: &dyn Host, environment: &Environment) -> Result<Binary, Failure> {
-        let mut binary = Binary::at(locate(host, environment, &["wharf-echo-agent"], "it comes with wharf")?);
+        let mut binary = Binary::at(locate(host, environment, &["wharf-echo-agent"], INSTALL)?);
         // Without a separate program the agent is a hidden command of `wharf` itself.
         let file_name = binary.program.rsplit(['/', '\\']).next().unwrap_or_default();
         if !file_name.contains("agent") {
             binary.leading_args = vec!["echo-agent".to_owned()];
         }
-        let version = Probe::new(host, &binary).version();
-        binary.support = TESTED.support(version);
-        binary.version = version.map(|version| version.to_string());
+        binary.set_version(Probe::new(host, &binary).version(), TESTED, &[], INSTALL);
         binary.login = Login::Present("not needed".to_owned());
         binary.capabilities = Capabilities::STREAMING
             | Capabilities::SESSION_RESUME

@@ -25,8 +25,7 @@ impl Adapter for Plain {
     fn resolve_binary(&mut self, host: &dyn Host, environment: &Environment) -> Result<Binary, Failure> {
         let mut binary = Binary::at(locate(host, environment, &["plain"], INSTALL)?);
         let version = Probe::new(host, &binary).version();
-        binary.support = TESTED.support(version);
-        binary.version = version.map(|version| version.to_string());
+        binary.set_version(version, TESTED, &[], INSTALL);
         binary.capabilities = Capabilities::STREAMING
             | Capabilities::SESSION_RESUME
             | Capabilities::DUPLEX
