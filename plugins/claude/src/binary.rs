@@ -20,9 +20,8 @@ pub(crate) fn resolve(host: &dyn Host, environment: &Environment) -> Result<Bina
     };
     let mut binary = Binary::at(program);
     let version = Probe::new(host, &binary).version();
-    binary.support = TESTED.support(version);
+    binary.set_version(version, TESTED, &[], INSTALL);
     binary.capabilities = capabilities(version);
-    binary.version = version.map(|version| version.to_string());
     binary.login = login(host, &binary);
     notes(host, environment, &mut binary);
     Ok(binary)

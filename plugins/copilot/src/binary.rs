@@ -5,8 +5,7 @@ use crate::features::{self, Features};
 use crate::info::{INSTALL, WINGET};
 use crate::login;
 use wharf_adapter::{
-    Binary, Command, Environment, ErrorClass, Failure, FoundProgram, Host, HostError, LogLevel, Output, Support,
-    Version, locate,
+    Binary, Environment, ErrorClass, Failure, FoundProgram, Host, HostError, LogLevel, Output, Probe, Version, locate,
 };
 
 /// The first run unpacks 235 MB, which took 10 s on a loaded machine.
@@ -20,20 +19,9 @@ pub(crate) fn resolve(host: &dyn Host, environment: &Environment) -> Result<Bina
         probe(host, &mut binary)?;
     }
     let version = binary.version.as_deref().and_then(Version::find);
+    // As `gh copilot` none was tested.
     if binary.leading_args.is_empty() {
-        binary.support = features::TESTED.support(version);
-    }
-    match binary.support {
-        Support::OlderUntested => {
-            binary.note(LogLevel::Warn, format!("the oldest tested version is {}", features::OLDEST), Some(INSTALL));
-        }
-        Support::NewerUntested => {
-            binary.note(LogLevel::Info, format!("the newest tested version is {}", features::NEWEST), None);
-        }
-        Support::BestEffort if version.is_some() && binary.leading_args.is_empty() => {
-            binary.note(LogLevel::Info, format!("it was not tested; tested versions are {}", features::TESTED), None);
-        }
-        _ => {}
+        binary.set_version(version, features::TESTED, &[], INSTALL);
     }
     // For versions between the measured ones, the help text shows which flags exist.
     let between = version.is_some_and(|version| version > features::OLDEST) && !features::is_new(&binary);
@@ -132,15 +120,10 @@ fn gh_copilot(host: &dyn Host) -> Option<Binary> {
 /// below the cache folder, which need not be the one that a turn gets. A program that does not know the flag has no such
 /// cache.
 fn output(host: &dyn Host, binary: &Binary, flag: &str) -> Result<Output, HostError> {
-    let run = |flags: &[&str]| {
-        let mut args = binary.leading_args.clone();
-        // `gh` handles this flag itself unless it follows two dashes. It also handles `--remove`; no turn uses either.
-        if flag == "--help" && !args.is_empty() {
-            args.push("--".to_owned());
-        }
-        args.extend(flags.iter().map(|&flag| flag.to_owned()));
-        host.run(&Command { program: binary.program.clone(), args, stdin: vec![], timeout_ms: PROBE_MILLIS })
-    };
+    let probe = Probe::new(host, binary).timeout_ms(PROBE_MILLIS);
+    // `gh` handles this flag itself unless it follows two dashes. It also handles `--remove`; no turn uses either.
+    let dashes: &[&str] = if flag == "--help" && !binary.leading_args.is_empty() { &["--"] } else { &[] };
+    let run = |flags: &[&str]| probe.run(&[dashes, flags].concat());
     let output = run(&[NO_AUTO_UPDATE, flag])?;
     let refused = output.code != Some(0) && String::from_utf8_lossy(&output.stderr).contains(NO_AUTO_UPDATE);
     if refused { run(&[flag]) } else { Ok(output) }
@@ -148,7 +131,6 @@ fn output(host: &dyn Host, binary: &Binary, flag: &str) -> Result<Output, HostEr
 
 fn probe(host: &dyn Host, binary: &mut Binary) -> Result<(), Failure> {
     match output(host, binary, "--version") {
-        Ok(output) if output.timed_out => binary.note(LogLevel::Warn, "it did not print its version in time", None),
         Ok(output) if output.code != Some(0) => {
             let stderr = String::from_utf8_lossy(&output.stderr);
             let reason = stderr.lines().find(|line| !line.trim().is_empty()).unwrap_or("it does not run").trim();
@@ -167,7 +149,7 @@ fn probe(host: &dyn Host, binary: &mut Binary) -> Result<(), Failure> {
 mod tests {
     use super::*;
     use wharf_adapter::testing::{FakeHost, environment};
-    use wharf_adapter::{Capabilities, Retry};
+    use wharf_adapter::{Capabilities, Retry, Support};
 
     const NEW: &str = "GitHub Copilot CLI 1.0.102.\nRun 'copilot update' to check for updates.\n";
 

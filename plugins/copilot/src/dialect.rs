@@ -114,8 +114,9 @@ impl Dialect for Acp {
     ) -> Result<bool, Malformed> {
         match kind {
             "agent_message_chunk" => {
-                let text = update.at(&["content", "text"]).filled();
-                text.into_iter().for_each(|text| self.message(&text, transcript, out));
+                if let Some(text) = update.at(&["content", "text"]).filled() {
+                    self.message(&text, transcript, out);
+                }
                 return Ok(true);
             }
             "agent_thought_chunk" | "tool_call" | "tool_call_update" | "usage_update" => {

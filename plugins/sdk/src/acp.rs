@@ -180,10 +180,9 @@ impl<D: Dialect> Session<D> {
         let ask = ask::permission(id.raw(), params, name)?;
         self.transcript.announce(&tool, ask.tool.as_deref(), out);
         let approvals = self.turn.as_ref().map_or(Approvals::Ask, |(turn, _)| self.dialect.approvals(turn));
-        let choice = ask::decided(&ask, approvals).map(|choice| choice.map(str::to_owned));
         self.asks.push(OpenAsk { id: ask.id.clone(), tool_id: ask.tool_id.clone(), choices: ask.choices.clone() });
-        match choice {
-            Some(choice) => self.answer(&Answer { ask: ask.id, choice, text: None, input: None }, out),
+        match ask::decided(&ask, approvals) {
+            Some(answer) => self.answer(&answer, out),
             None => out.emit(Event::Ask(ask)),
         }
         Ok(())

@@ -232,10 +232,8 @@ impl<'a> Settings<'a> {
     /// The MCP servers, as the object `{"mcpServers":{…}}`, however the caller wrote it.
     pub fn mcp_servers(&mut self) -> Option<String> {
         let given = Json::parse(self.take(Setting::McpServers).mcp_servers.as_deref()?);
-        Some(match given.get("mcpServers").is_object() {
-            true => given.raw().to_owned(),
-            false => Object::new().raw("mcpServers", given.raw()).finish(),
-        })
+        let is_wrapped = given.get("mcpServers").is_object();
+        Some(if is_wrapped { given.raw().to_owned() } else { Object::new().raw("mcpServers", given.raw()).finish() })
     }
 
     /// The JSON Schema of the answer.

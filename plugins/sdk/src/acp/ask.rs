@@ -1,7 +1,7 @@
 //! Permission requests and the answers to them.
 
 use crate::json::Object;
-use crate::{Approvals, Ask, AskKind, Choice, ChoiceKind, Json, Malformed};
+use crate::{Answer, Approvals, Ask, AskKind, Choice, ChoiceKind, Json, Malformed};
 
 /// A permission request that is not answered yet.
 #[derive(Debug)]
@@ -56,18 +56,19 @@ fn is_rejection(kind: ChoiceKind) -> bool {
     matches!(kind, ChoiceKind::RejectOnce | ChoiceKind::RejectAlways | ChoiceKind::RejectAndStop)
 }
 
-/// The choice that the turn's approvals make, if they make one. `Some(None)` cancels the request. A yes is for once: a
-/// yes for ever may end up in the user's own configuration.
-pub(super) fn decided(ask: &Ask, approvals: Approvals) -> Option<Option<&str>> {
+/// The answer that the turn's approvals give, if they give one. A no without such a choice cancels the request. A yes is for
+/// once: a yes for ever may end up in the user's own configuration.
+pub(super) fn decided(ask: &Ask, approvals: Approvals) -> Option<Answer> {
     let first = |wanted: &[ChoiceKind]| {
         let choice = wanted.iter().find_map(|kind| ask.choices.iter().find(|choice| choice.kind == *kind));
-        choice.map(|choice| choice.id.as_str())
+        choice.map(|choice| choice.id.clone())
     };
-    match approvals {
-        Approvals::Ask => None,
-        Approvals::Deny => Some(first(&[ChoiceKind::RejectOnce, ChoiceKind::RejectAlways])),
-        Approvals::AllowAll => first(&[ChoiceKind::AllowOnce, ChoiceKind::AllowAlways]).map(Some),
-    }
+    let choice = match approvals {
+        Approvals::Ask => return None,
+        Approvals::Deny => first(&[ChoiceKind::RejectOnce, ChoiceKind::RejectAlways]),
+        Approvals::AllowAll => Some(first(&[ChoiceKind::AllowOnce, ChoiceKind::AllowAlways])?),
+    };
+    Some(Answer { ask: ask.id.clone(), choice, text: None, input: None })
 }
 
 /// The result with the choice. Without a choice the agent treats it as a no.

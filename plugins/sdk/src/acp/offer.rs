@@ -84,17 +84,14 @@ impl<'a> Offer<'a> {
             let of = |key: &str| list.items().find(|model| model.get(key).str().as_deref() == Some(requested));
             of(key).or_else(|| of("name")).and_then(|model| model.get(key).string())
         };
-        let option = self.option("model", &["model"]);
-        match option.and_then(|option| option.get("id").string()) {
-            Some(id) => {
-                let value = option.and_then(|option| named(option.get("options"), "value"));
-                Change::option("model", id, value.unwrap_or_else(|| requested.to_owned()))
-            }
-            None => {
-                let id = named(self.0.at(&["models", "availableModels"]), "modelId");
-                Change::model(id.unwrap_or_else(|| requested.to_owned()))
-            }
+        let given = || requested.to_owned();
+        if let Some(option) = self.option("model", &["model"])
+            && let Some(id) = option.get("id").string()
+        {
+            return Change::option("model", id, named(option.get("options"), "value").unwrap_or_else(given));
         }
+        let models = self.0.at(&["models", "availableModels"]);
+        Change::model(named(models, "modelId").unwrap_or_else(given))
     }
 
     /// The change to the nearest effort that is offered, if any is.
