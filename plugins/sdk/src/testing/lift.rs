@@ -115,7 +115,8 @@ fn usage(figures: Usage) -> model::UsageFigures {
     let mut usage = model::Usage::default();
     (usage.output, usage.reasoning) = (figures.output, figures.reasoning);
     (usage.cache_read, usage.cache_write) = (figures.cache_read, figures.cache_write);
-    (usage.cost_micros, usage.api_millis) = (figures.cost_micros, figures.api_millis);
+    usage.cost = figures.cost_micros.map(model::Money::usd);
+    usage.api_ms = figures.api_millis;
     usage.units = figures.units.into_iter().collect();
     let includes_cached = figures.input_includes_cached;
     let mut lifted = model::UsageFigures::new(scope, figures.source, figures.input, includes_cached, usage);

@@ -158,8 +158,12 @@ impl<A> Replayed<A> {
         if let Some(figures) = expected["usage"].as_object() {
             let usage = json!(report.usage.clone().unwrap_or_default());
             for field in ["input", "output", "cache_read", "cache_write", "reasoning", "cost_micros"] {
-                let reported = if field == "input" { self.input_field() } else { field };
-                add(field, figures.get(field).unwrap_or(&Value::Null), usage[reported].clone());
+                let reported = match field {
+                    "input" => &usage[self.input_field()],
+                    "cost_micros" => &usage["cost"]["micros"],
+                    _ => &usage[field],
+                };
+                add(field, figures.get(field).unwrap_or(&Value::Null), reported.clone());
             }
             for (unit, figure) in figures.iter().filter(|(name, _)| name.contains('-')) {
                 add("units", figure, usage["units"][unit].clone());
