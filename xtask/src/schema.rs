@@ -83,7 +83,8 @@ pub(crate) fn run(workspace: &Workspace) -> Result<(), Error> {
             Ok(()) => check(&folders, workspace)?,
             Err(error) => {
                 skipped += 1;
-                log(&format!("xtask: schema: {language} is skipped: {error}"));
+                let reason = error.to_string();
+                log(&format!("xtask: schema: {language} is skipped: {}", reason.lines().next().unwrap_or_default()));
             }
         }
     }

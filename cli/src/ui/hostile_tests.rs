@@ -22,6 +22,10 @@ fn sample(schema: &Value, definitions: &Value, variant: usize) -> Value {
     if let Some(name) = schema["$ref"].as_str().and_then(|name| name.strip_prefix("#/$defs/")) {
         return sample(&definitions[name], definitions, variant);
     }
+    // A reference with a description.
+    if let Some(only) = schema["allOf"].as_array().and_then(|all| all.first()) {
+        return sample(only, definitions, variant);
+    }
     if let Some(constant) = schema.get("const") {
         return constant.clone();
     }
@@ -48,7 +52,8 @@ fn sample(schema: &Value, definitions: &Value, variant: usize) -> Value {
     if types.contains(&"null") && missing {
         return Value::Null;
     }
-    let is_time = schema["format"] == "date-time" || schema["description"].as_str().is_some_and(|d| d.contains("3339"));
+    // Only times have a pattern.
+    let is_time = schema["pattern"].is_string();
     match types[0] {
         "string" if is_time => json!("2026-01-01T00:00:00Z"),
         "string" => json!(HOSTILE),

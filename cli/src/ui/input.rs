@@ -16,7 +16,10 @@ const AHEAD: usize = 16;
 #[serde(tag = "type", rename_all = "kebab-case")]
 pub(crate) enum Control {
     /// A message to the agent.
-    Message { text: String },
+    Message {
+        /// The message.
+        text: String,
+    },
     /// An answer to an ask.
     Answer(Answer),
     /// Another turn in the same process.

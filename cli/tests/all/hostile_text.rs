@@ -150,7 +150,6 @@ fn the_texts_of_an_adapter_do_not_control_the_terminal() {
     let sandbox = sandbox();
     let texts = [
         "Echo, the example agent",
-        ">=1.0.0, <2.0.0",
         "it comes with wharf",
         "not needed",
         "Echo, loud",
@@ -160,7 +159,7 @@ fn the_texts_of_an_adapter_do_not_control_the_terminal() {
     ];
     let adapter = install(&sandbox, &with_hostile_texts(echo_bytes(), &texts));
     for (args, parts) in [
-        (&["adapters", "show", &adapter][..], 4),
+        (&["adapters", "show", &adapter][..], 3),
         (&["explain", "--adapter", &adapter, "--effort", "high", "hello"], 1),
         (&["doctor", &adapter], 1),
         (&["models", &adapter], 1),

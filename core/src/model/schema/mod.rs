@@ -4,10 +4,12 @@
 //! `$ref`, number the variants of an enum, and do not know the formats of Rust's integers. [`names`] gives every variant
 //! a name and all of its fields; [`plain`] removes what validators refuse and generators misread.
 
+mod fields;
 mod names;
 mod plain;
 
 use super::event::Event;
+use fields::{take_fields, take_object};
 use names::Names;
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
@@ -86,24 +88,6 @@ pub const EVENT: SchemaHead = SchemaHead {
 /// The JSON Schema of one line of `wharf run --json`.
 pub fn schema() -> Value {
     EVENT.schema_of::<Event>()
-}
-
-fn take_fields(value: Value) -> Map<String, Value> {
-    match value {
-        Value::Object(fields) => fields,
-        _ => Map::new(),
-    }
-}
-
-fn take_object(schema: &mut Value, name: &str) -> Map<String, Value> {
-    schema.as_object_mut().and_then(|fields| fields.remove(name)).map(take_fields).unwrap_or_default()
-}
-
-fn take_list(schema: &mut Value, name: &str) -> Vec<Value> {
-    match schema.as_object_mut().and_then(|fields| fields.remove(name)) {
-        Some(Value::Array(items)) => items,
-        _ => Vec::new(),
-    }
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! Gives the variants of enums names and all of their fields: `ReportEvent`, `NeverRetry`, `PresentLogin`.
 
-use super::{take_list, take_object};
+use super::fields::{take_list, take_object};
 use serde_json::{Map, Value, json};
 
 /// The definitions of a schema, and those that were made of them.
