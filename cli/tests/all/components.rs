@@ -23,7 +23,8 @@ fn a_file_that_is_not_an_adapter_is_refused_with_exit_code_4() {
     assert_eq!(run.code, Some(4), "{run:?}");
     let run = sandbox.call(["run", "--adapter", looping_guest().to_str().unwrap(), "hello"]);
     assert_eq!(run.code, Some(4), "{run:?}");
-    assert!(run.stderr.contains("compute limit"), "{run:?}");
+    // On a machine that is very busy, the clock is first.
+    assert!(["compute limit", "did not return within"].iter().any(|part| run.stderr.contains(part)), "{run:?}");
     // Listing them does not fail: the others are still there.
     sandbox.write("adapters/broken.wasm", wat("(module)"));
     let listed = sandbox.call(["adapters"]).success().stdout;
