@@ -206,7 +206,8 @@ fn the_names_in_a_component_that_is_refused_do_not_control_the_terminal() {
     let sandbox = sandbox();
     let name = r"x\1b[2K\0d\c2\9bA\e2\80\ae";
     let inner = format!("(core module $m (import \"{name}\" \"{name}\" (func)))");
-    let refused = wat(&format!("(component {inner} (core instance (instantiate $m)))"));
+    let export = "(instance $i) (export \"wharf:runtime/runtime-adapter@0.1.0\" (instance $i))";
+    let refused = wat(&format!("(component {inner} (core instance (instantiate $m)) {export})"));
     let path = sandbox.write("refused.wasm", refused);
     for args in [["adapters", "show"], ["doctor", "--quiet"], ["models", "--refresh"]] {
         let mut args = args.to_vec();
