@@ -43,7 +43,6 @@ pub struct Config {
     /// Adapters from the folder that may replace bundled ones, by id.
     pub shadow: Vec<String>,
     /// Variables that every agent gets beside the base set.
-    #[schemars(with = "Vec<passed_variable::Forms>")]
     pub environment: Vec<PassedVariable>,
     /// Programs by adapter, instead of what the adapter would find. The keys of this map and of the next two are ids of
     /// bundled and installed adapters. A file that is named by its path is `sha256:DIGEST`, or its absolute path.

@@ -54,6 +54,7 @@ pub struct OptionSpec {
     pub choices: Vec<String>,
     /// The value if nobody sets it.
     #[serde(default, deserialize_with = "json::optional")]
+    #[schemars(!default)]
     pub default: Option<serde_json::Value>,
 }
 
@@ -223,6 +224,7 @@ pub struct Model {
     pub is_default: bool,
     /// Whatever else the vendor publishes about it.
     #[serde(default, deserialize_with = "json::optional")]
+    #[schemars(!default)]
     pub extra: Option<serde_json::Value>,
 }
 

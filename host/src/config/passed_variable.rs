@@ -1,8 +1,9 @@
 //! An entry of `environment`: the name of a variable, or a table that also says whether its value is secret.
 
-use schemars::JsonSchema;
+use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::de::{Error, MapAccess, Visitor, value::MapAccessDeserializer};
 use serde::{Deserialize, Deserializer};
+use std::borrow::Cow;
 use std::fmt;
 use wharf_core::stream::Secrecy;
 
@@ -50,26 +51,34 @@ impl<'de> Deserialize<'de> for PassedVariable {
 /// Both forms. Not an untagged enum: its errors do not say what is wrong.
 struct Entry;
 
-/// The form with more than a name.
+/// A variable with more than its name.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-#[schemars(title = "PassedVariable")]
-pub(super) struct Table {
+#[schemars(rename = "MarkedVariable")]
+struct Table {
     /// Its name.
     name: String,
-    /// Whether its value is kept out of recordings, events and logs; by a rule if it is left out.
+    /// Whether its value is kept out of recordings, events and logs; by the rule if it is missing.
     secret: Option<bool>,
 }
 
-/// Both forms, for the schema.
+/// A variable: its name, or a table that also says whether its value is secret.
 #[derive(JsonSchema)]
 #[serde(untagged)]
-#[expect(dead_code, reason = "only its schema is used")]
-pub(super) enum Forms {
-    /// Only a name.
+#[expect(dead_code, reason = "it is only described")]
+enum Form {
     Name(String),
-    /// And more.
     Table(Table),
+}
+
+impl JsonSchema for PassedVariable {
+    fn schema_name() -> Cow<'static, str> {
+        "PassedVariable".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        Form::json_schema(generator)
+    }
 }
 
 impl<'de> Visitor<'de> for Entry {

@@ -51,6 +51,11 @@ impl Names {
                 references.push(self.define(format!("Simple{name}"), words(json!({}), &simple)));
             }
             for variant in objects {
+                // One of several types without a tag: a text, or a definition that has its name.
+                if shared.is_empty() && variant.get("properties").is_none() {
+                    references.push(variant);
+                    continue;
+                }
                 let (tag, object) = self.object(variant, &shared, &required);
                 references.push(self.define(format!("{}{name}", pascal_case(&tag)), object));
             }

@@ -58,7 +58,8 @@ pub(super) enum Encoding {
 pub(super) struct JsonWriter(Writer);
 
 impl Encoding {
-    /// All of them, the text itself first. In JSON inside JSON one of the writers may be an unusual one, the innermost or the outermost.
+    /// All of them, the text itself first. In JSON inside JSON one of the writers may be an unusual one: the innermost or
+    /// the outermost.
     pub(super) fn all() -> Vec<Encoding> {
         let usual = JsonWriter(USUAL);
         let mut all = vec![Encoding::Json(vec![])];

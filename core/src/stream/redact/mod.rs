@@ -62,7 +62,9 @@ impl Needle {
         let common = anchor(text);
         let anchored = common.len() >= SHORTEST_ANCHOR;
         let mut forms: Vec<Form> = Vec::new();
-        for encoding in Encoding::all() {
+        // What no writer changes has one form.
+        let encodings = if common.len() == text.len() { vec![Encoding::Json(vec![])] } else { Encoding::all() };
+        for encoding in encodings {
             let form = encoding.write(text);
             if forms.iter().all(|other| other.text != form) {
                 let anchor = if anchored { encoding.write(&text[..common.start]).len() } else { 0 };
