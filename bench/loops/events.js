@@ -3,7 +3,7 @@
 
 const usage = (scope, source, figures) => ({
   type: "usage", scope, source, model: null, input_includes_cached: false, input: null, input_uncached: null,
-  output: null, cache_read: null, cache_write: null, reasoning: null, cost: null, units: {}, api_ms: null,
+  output: null, cache_read: null, cache_write: null, reasoning: null, cost: null, cost_source: null, units: {}, api_ms: null,
   ...figures,
 });
 

@@ -9,7 +9,7 @@ import time
 def usage(scope, source, **figures):
     return {"type": "usage", "scope": scope, "source": source, "model": None, "input_includes_cached": False,
             "input": None, "input_uncached": None, "output": None, "cache_read": None, "cache_write": None,
-            "reasoning": None, "cost": None, "units": {}, "api_ms": None, **figures}
+            "reasoning": None, "cost": None, "cost_source": None, "units": {}, "api_ms": None, **figures}
 
 
 def turn_ended(failed, answer):

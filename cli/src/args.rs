@@ -1,7 +1,7 @@
 //! The command line. Help, man pages and completions all come from here and from the structs in `commands/`.
 
 use crate::commands::run::args::RunArgs;
-use crate::commands::{adapters, doctor, fixture, models, receipt, replay, runs, schema, sessions, show};
+use crate::commands::{adapters, doctor, fixture, models, receipt, replay, runs, schema, sessions, show, usage};
 use crate::ui::Common;
 use clap::{Parser, Subcommand};
 use std::path::PathBuf;
@@ -84,6 +84,13 @@ pub(crate) enum Command {
     ///   wharf runs rm 20261116T015713-ab12cd34
     #[command(verbatim_doc_comment)]
     Runs(runs::RunsArgs),
+    /// Add up what the recorded runs have used: tokens and cost
+    ///
+    /// Examples:
+    ///   wharf usage --by day,model --since 7d
+    ///   wharf usage --by label:team --label project=web --json
+    #[command(verbatim_doc_comment)]
+    Usage(usage::UsageArgs),
     /// Show what happened in a run
     Show(show::ShowArgs),
     /// Print the receipt of a run, or verify it

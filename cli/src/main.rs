@@ -21,6 +21,7 @@ use args::{Arguments, Command};
 use clap::{CommandFactory as _, Parser as _};
 use commands::{
     adapters, completions, doctor, explain, fixture, man, models, receipt, replay, run, runs, schema, sessions, show,
+    usage,
 };
 use std::process::ExitCode;
 use ui::{Shell, Text, foreign, logs, ours, panics};
@@ -33,7 +34,7 @@ fn main() -> ExitCode {
         // The example agent has its own flags.
         return wharf_echo_agent::main(words);
     }
-    let arguments = Arguments::parse();
+    let arguments = Arguments::try_parse().unwrap_or_else(|error| invalid_arguments(&error));
     let shell = Shell::new(&arguments.common);
     logs::install(&arguments.common);
     panics::install();
@@ -56,8 +57,49 @@ fn main() -> ExitCode {
     code
 }
 
+/// Prints what is wrong with the arguments, or the help, and exits. A program that reads the lines of `run --json` gets
+/// a report, as for every other turn that could not be started.
+fn invalid_arguments(error: &clap::Error) -> ! {
+    let words: Vec<_> = std::env::args_os().collect();
+    let is_run = words.get(1).is_some_and(|word| word == "run") && words.iter().any(|word| word == "--json");
+    if error.exit_code() != 0 && is_run {
+        let text = error.to_string();
+        let message = text.trim_start_matches("error: ").split("\n\n").next().unwrap_or_default();
+        let error = wharf::Error::invalid(message).with_hint("`wharf run --help` lists the arguments");
+        run::print_not_started(&error, &Shell::default());
+    }
+    error.exit()
+}
+
 /// Carries a command out.
 async fn dispatch(command: Command, shell: &Shell) -> Result<ExitCode> {
+    if let Err(error) = reap(&command, shell) {
+        if let Command::Run(args) = &command {
+            run::not_started(args, &error, shell);
+        }
+        return Err(error);
+    }
+    match command {
+        Command::Run(args) => run::run(*args, shell).await,
+        Command::Demo => run::demo(shell).await,
+        Command::Explain(args) => explain::explain(*args, shell).await,
+        Command::Adapters(args) => adapters::adapters(args, shell).await,
+        Command::Doctor(args) => doctor::doctor(args, shell).await,
+        Command::Models(args) => models::models(args, shell).await,
+        Command::Sessions(args) => sessions::sessions(args, shell),
+        Command::Runs(args) => runs::runs(args, shell),
+        Command::Usage(args) => usage::usage(&args, shell),
+        Command::Show(args) => show::show(&args, shell),
+        Command::Receipt(args) => receipt::receipt(&args, shell),
+        Command::Replay(args) => replay::replay(args, shell).await,
+        Command::Fixture(args) => fixture::fixture(&args, shell).await,
+        Command::Schema(args) => schema::schema(&args, shell),
+        Command::Completions { shell: kind } => completions::completions(kind, &mut Arguments::command(), shell),
+        Command::Man { folder } => man::man(folder.as_deref(), Arguments::command(), shell),
+    }
+}
+
+fn reap(command: &Command, shell: &Shell) -> Result<()> {
     // Every command that may start something first kills what a killed wharf has left running.
     if !matches!(command, Command::Schema(_) | Command::Completions { .. } | Command::Man { .. }) {
         for reaped in wharf::reap_orphans(&Dirs::from_env()?) {
@@ -72,21 +114,5 @@ async fn dispatch(command: Command, shell: &Shell) -> Result<ExitCode> {
             }
         }
     }
-    match command {
-        Command::Run(args) => run::run(*args, shell).await,
-        Command::Demo => run::demo(shell).await,
-        Command::Explain(args) => explain::explain(*args, shell).await,
-        Command::Adapters(args) => adapters::adapters(args, shell).await,
-        Command::Doctor(args) => doctor::doctor(args, shell).await,
-        Command::Models(args) => models::models(args, shell).await,
-        Command::Sessions(args) => sessions::sessions(args, shell),
-        Command::Runs(args) => runs::runs(args, shell),
-        Command::Show(args) => show::show(&args, shell),
-        Command::Receipt(args) => receipt::receipt(&args, shell),
-        Command::Replay(args) => replay::replay(args, shell).await,
-        Command::Fixture(args) => fixture::fixture(&args, shell).await,
-        Command::Schema(args) => schema::schema(&args, shell),
-        Command::Completions { shell: kind } => completions::completions(kind, &mut Arguments::command(), shell),
-        Command::Man { folder } => man::man(folder.as_deref(), Arguments::command(), shell),
-    }
+    Ok(())
 }

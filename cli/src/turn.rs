@@ -5,11 +5,12 @@ use crate::labels::labels;
 use std::collections::BTreeMap;
 use std::io::{IsTerminal as _, Read as _};
 use std::path::Path;
-use std::time::Duration;
 use wharf::adapter::Adapter;
 use wharf::ask::AskRules;
 use wharf::event::Money;
-use wharf::{Approvals, Error, Host, Result, RunOptions, SessionChoice, Timeouts, ToolRules, Turn, Variable};
+use wharf::{
+    Approvals, Error, Host, Result, RunOptions, SessionChoice, TimeoutSetting, Timeouts, ToolRules, Turn, Variable,
+};
 
 /// The adapter that is named, and the host with the program that is named.
 pub(crate) async fn adapter_for(args: &RunArgs, host: Host) -> Result<(Adapter, Host)> {
@@ -59,7 +60,7 @@ pub(crate) fn turn(args: &RunArgs, host: &Host, adapter: &Adapter, terminal: boo
     turn.output_schema = args.output_schema.as_deref().map(json_file).transpose()?;
     turn.stream_text = !args.no_stream;
     turn.autopilot = args.autopilot;
-    turn.messages = args.messages;
+    turn.messages = args.control;
     for option in &args.options {
         let (name, value) = split_option(option)?;
         turn.options.insert(name.to_owned(), wharf::parse_option(&adapter.info().options, name, value));
@@ -88,9 +89,9 @@ pub(crate) fn reads_prompt(args: &RunArgs) -> bool {
 }
 
 fn prompt_text(args: &RunArgs) -> Result<String> {
-    if args.messages && reads_prompt(args) {
+    if args.control && reads_prompt(args) {
         return Err(Error::invalid(
-            "with --messages, standard input is for messages: the prompt cannot come from it too",
+            "with --control, standard input controls the turn: the prompt cannot come from it too",
         )
         .with_hint("give the prompt as an argument, or with --file"));
     }
@@ -154,17 +155,17 @@ fn json_file(path: &Path) -> Result<serde_json::Value> {
 fn session(args: &RunArgs, host: &Host, adapter: &Adapter) -> Result<SessionChoice> {
     let known = |name: &str| -> Result<String> {
         let sessions = host.known_sessions()?;
+        let id = &adapter.info().id;
+        let workspace = std::fs::canonicalize(&args.workspace).unwrap_or_else(|_| args.workspace.clone());
         if name == "last" {
-            let workspace = std::fs::canonicalize(&args.workspace).unwrap_or_else(|_| args.workspace.clone());
-            let last =
-                sessions.map(|sessions| sessions.last(Some(&adapter.info().id), Some(&workspace))).transpose()?;
+            let last = sessions.map(|sessions| sessions.last(Some(id), Some(&workspace))).transpose()?;
             return last.flatten().map(|entry| entry.id).ok_or_else(|| {
-                Error::invalid(format!("wharf remembers no session of {} in this workspace", adapter.info().id))
+                Error::invalid(format!("wharf remembers no session of {id} in this workspace"))
                     .with_hint("`wharf sessions` lists the sessions")
             });
         }
         // The agent may know a session that wharf does not remember.
-        let known = sessions.map(|sessions| sessions.find(name)).transpose()?.flatten();
+        let known = sessions.map(|sessions| sessions.find_of(Some(id), Some(&workspace), name)).transpose()?.flatten();
         Ok(known.map_or_else(|| name.to_owned(), |entry| entry.id))
     };
     if let Some(name) = &args.resume {
@@ -177,10 +178,10 @@ fn session(args: &RunArgs, host: &Host, adapter: &Adapter) -> Result<SessionChoi
 }
 
 /// How the run differs from the configuration.
-pub(crate) fn run_options(args: &RunArgs, host: &Host, terminal: bool) -> Result<RunOptions> {
+pub(crate) fn run_options(args: &RunArgs, host: &Host) -> Result<RunOptions> {
     let mut options = RunOptions::default();
     options.labels = labels(&args.labels)?;
-    options.timeouts = Some(timeouts(args, host, terminal)?);
+    options.timeouts = Some(timeouts(args, host));
     options.rules = args.rules.as_deref().map(rules_file).transpose()?.unwrap_or_default();
     options.variables = variables(args)?;
     options.home.clone_from(&args.home);
@@ -199,19 +200,28 @@ pub(crate) fn run_options(args: &RunArgs, host: &Host, terminal: bool) -> Result
     Ok(options)
 }
 
-fn timeouts(args: &RunArgs, host: &Host, terminal: bool) -> Result<Timeouts> {
-    let seconds = |value: Option<f64>| -> Result<Option<Duration>> {
-        value.map(|value| wharf::duration_from_seconds(value).map_err(Error::invalid)).transpose()
-    };
+fn timeouts(args: &RunArgs, host: &Host) -> Timeouts {
+    let set = |setting: Option<TimeoutSetting>, configured| setting.map_or(configured, Into::into);
     let mut timeouts = host.config().timeouts.timeouts();
-    timeouts.first_output = seconds(args.timeout_first_output)?.or(timeouts.first_output);
-    timeouts.idle = seconds(args.timeout_idle)?.or(timeouts.idle);
-    timeouts.total = seconds(args.timeout_total)?.or(timeouts.total);
-    // If nobody can be asked there is no use in waiting for an answer, unless a time was set for it.
-    let askable = terminal || (args.messages && args.json) || host.config().timeouts.ask.is_some();
-    timeouts.ask = seconds(args.timeout_ask)?.unwrap_or(if askable { timeouts.ask } else { Duration::ZERO });
-    timeouts.grace = seconds(args.grace)?.unwrap_or(timeouts.grace);
-    Ok(timeouts)
+    timeouts.first_output = set(args.first_output_timeout, timeouts.first_output);
+    timeouts.idle = set(args.idle_timeout, timeouts.idle);
+    timeouts.total = set(args.total_timeout, timeouts.total);
+    timeouts.ask = set(args.ask_timeout, timeouts.ask);
+    timeouts.grace = args.grace.unwrap_or(timeouts.grace);
+    timeouts
+}
+
+/// What to tell a user whose turn may ask somebody, though nobody can answer.
+pub(crate) fn nobody_answers(args: &RunArgs, turn: &Turn, options: &RunOptions, terminal: bool) -> Option<String> {
+    let answered = terminal || (args.control && args.json) || turn.approvals != Approvals::Ask;
+    let timeout = options.timeouts.as_ref().and_then(|timeouts| timeouts.ask);
+    let then = match timeout {
+        Some(timeout) => format!("it is denied after {} s (--ask-timeout)", timeout.as_secs()),
+        None => "it waits until the run is cancelled (--ask-timeout none)".to_owned(),
+    };
+    let by = if args.rules.is_some() { " that no rule answers" } else { "" };
+    (!answered)
+        .then(|| format!("nobody can answer an ask{by}, without a terminal and without --control --json: {then}"))
 }
 
 /// What `--env` and `--env-plain` set.

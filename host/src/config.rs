@@ -9,17 +9,17 @@ pub use passed_variable::PassedVariable;
 
 use crate::disk::{Links, read_plain_file};
 use crate::error::{Error, ErrorKind, Result};
+use crate::project::project_file;
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, de::Error as _};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-use wharf_core::model::{Access, Approvals, Effort};
-use wharf_core::turn::Timeouts;
-
-/// The name of the project's file, in the workspace.
-pub const PROJECT_FILE: &str = ".wharf.toml";
+use wharf_core::model::time::Span;
+use wharf_core::model::{Access, Approvals, Effort, Prices};
+use wharf_core::turn::timeouts::deserialize_span;
+use wharf_core::turn::{TimeoutSetting, Timeouts};
 
 /// The largest project's file: it has three settings.
 const PROJECT_LIMIT: u64 = 64 << 10;
@@ -53,36 +53,30 @@ pub struct Config {
     pub options: BTreeMap<String, BTreeMap<String, Value>>,
     /// When a turn times out.
     pub timeouts: TimeoutsConfig,
+    /// What models cost, for costs that their agents do not report.
+    pub prices: Prices,
     /// How large and how many.
     pub limits: LimitsConfig,
     /// What is kept of runs.
     pub recording: RecordingConfig,
 }
 
-/// The timeouts of a turn, in seconds; see [`Timeouts`] for the defaults.
+/// The timeouts of a turn: durations, or `none` where a timeout can be off. See [`Timeouts`] for the defaults.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 #[non_exhaustive]
 pub struct TimeoutsConfig {
     /// From the start to the first output.
-    #[serde(deserialize_with = "seconds")]
-    #[schemars(with = "Option<f64>", range(min = 0))]
-    pub first_output: Option<Duration>,
+    pub first_output: Option<TimeoutSetting>,
     /// Without output, while no tool runs and no ask is open.
-    #[serde(deserialize_with = "seconds")]
-    #[schemars(with = "Option<f64>", range(min = 0))]
-    pub idle: Option<Duration>,
+    pub idle: Option<TimeoutSetting>,
     /// For the whole run.
-    #[serde(deserialize_with = "seconds")]
-    #[schemars(with = "Option<f64>", range(min = 0))]
-    pub total: Option<Duration>,
+    pub total: Option<TimeoutSetting>,
     /// Until an ask counts as denied.
-    #[serde(deserialize_with = "seconds")]
-    #[schemars(with = "Option<f64>", range(min = 0))]
-    pub ask: Option<Duration>,
+    pub ask: Option<TimeoutSetting>,
     /// Between asking an agent to stop and killing it.
-    #[serde(deserialize_with = "seconds")]
-    #[schemars(with = "Option<f64>", range(min = 0))]
+    #[serde(deserialize_with = "deserialize_span")]
+    #[schemars(with = "Option<Span>")]
     pub grace: Option<Duration>,
 }
 
@@ -90,10 +84,11 @@ impl TimeoutsConfig {
     /// The timeouts, with the defaults filled in.
     pub fn timeouts(&self) -> Timeouts {
         let mut timeouts = Timeouts::default();
-        timeouts.first_output = self.first_output.or(timeouts.first_output);
-        timeouts.idle = self.idle.or(timeouts.idle);
-        timeouts.total = self.total.or(timeouts.total);
-        timeouts.ask = self.ask.unwrap_or(timeouts.ask);
+        let set = |setting: Option<TimeoutSetting>, default| setting.map_or(default, Into::into);
+        timeouts.first_output = set(self.first_output, timeouts.first_output);
+        timeouts.idle = set(self.idle, timeouts.idle);
+        timeouts.total = set(self.total, timeouts.total);
+        timeouts.ask = set(self.ask, timeouts.ask);
         timeouts.grace = self.grace.unwrap_or(timeouts.grace);
         timeouts
     }
@@ -119,10 +114,6 @@ pub struct LimitsConfig {
     /// The memory in bytes that compiling an adapter may take in a child process; 2 GiB by default.
     #[serde(deserialize_with = "at_least_one")]
     pub compile_bytes: Option<u64>,
-}
-
-fn seconds<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Duration>, D::Error> {
-    duration_from_seconds(f64::deserialize(deserializer)?).map(Some).map_err(D::Error::custom)
 }
 
 fn at_least_one<'de, D, N>(deserializer: D) -> Result<Option<N>, D::Error>
@@ -172,20 +163,36 @@ pub struct ProjectConfig {
 }
 
 /// Keys that only the user's own file may contain.
-const USER_ONLY: [&str; 9] =
-    ["approvals", "shadow", "environment", "programs", "grants", "options", "timeouts", "limits", "recording"];
+const USER_ONLY: [&str; 10] = [
+    "approvals",
+    "shadow",
+    "environment",
+    "programs",
+    "grants",
+    "options",
+    "timeouts",
+    "prices",
+    "limits",
+    "recording",
+];
 
 impl Config {
     /// Reads the user's file, for something that concerns no project. A missing file sets nothing.
     pub fn load_user(user: &Path) -> Result<Config> {
         // Many people keep their configuration elsewhere, and link to it.
-        Ok(read(user, Links::Follow, USER_LIMIT, |_| None)?.unwrap_or_default())
+        let config: Config = read(user, Links::Follow, USER_LIMIT, |_| None)?.unwrap_or_default();
+        if let Some((model, _)) = config.prices.0.iter().find(|(_, price)| !price.is_valid()) {
+            let message = format!("the configuration {}: a price of {model:?} is not an amount", user.display());
+            return Err(Error::new(ErrorKind::Config, message).with_hint("write US dollars for a million tokens"));
+        }
+        Ok(config)
     }
 
-    /// Reads the user's file and then the project's, which overrides it. Missing files set nothing.
+    /// Reads the user's file and then the project's, which overrides it. Missing files set nothing. The project's file
+    /// is in the workspace, or in the nearest folder above it that belongs to the same repository.
     pub fn load(user: &Path, workspace: &Path) -> Result<Config> {
         let mut config = Config::load_user(user)?;
-        let file = workspace.join(PROJECT_FILE);
+        let file = project_file(workspace);
         let project: Option<ProjectConfig> = read(&file, Links::Refuse, PROJECT_LIMIT, |message| {
             USER_ONLY.iter().find(|key| message.contains(&format!("unknown field `{key}`"))).map(|key| {
                 format!(
@@ -206,19 +213,6 @@ impl Config {
             config.effort = project.effort.or(config.effort);
         }
         Ok(config)
-    }
-}
-
-/// Longer than any turn: a longer time would overflow an instant.
-const LONGEST: Duration = Duration::from_hours(24 * 365);
-
-/// A number of seconds as a time, in a file and on the command line alike.
-pub fn duration_from_seconds(seconds: f64) -> Result<Duration, String> {
-    match Duration::try_from_secs_f64(seconds) {
-        Ok(time) => Ok(time.min(LONGEST)),
-        // Too large for a `Duration` is still a number of seconds.
-        Err(_) if seconds > 0.0 => Ok(LONGEST),
-        Err(_) => Err(format!("{seconds} is not a number of seconds, such as 30 or 0.5")),
     }
 }
 
@@ -256,6 +250,7 @@ fn read<T: for<'a> Deserialize<'a>>(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::project::PROJECT_FILE;
 
     fn load(user: &str, project: &str) -> Result<Config> {
         let folder = tempfile::tempdir().expect("a folder");
@@ -350,8 +345,33 @@ mod tests {
         }
         let error = load("effort = \"huge\"\n", "").expect_err("refused").to_string();
         assert!(error.contains("line 1") && error.contains("xhigh"), "{error}");
-        assert_eq!(duration_from_seconds(1.8e19), Ok(LONGEST));
-        assert_eq!(duration_from_seconds(f64::INFINITY), Ok(LONGEST));
+    }
+
+    #[test]
+    fn a_timeout_is_a_number_of_seconds_a_duration_or_none() {
+        let user =
+            "[timeouts]\nfirst_output = \"none\"\nidle = \"1h30m\"\ntotal = 0.5\nask = \"none\"\ngrace = \"2s\"\n";
+        let timeouts = load(user, "").expect("valid").timeouts.timeouts();
+        assert_eq!((timeouts.first_output, timeouts.ask), (None, None));
+        assert_eq!((timeouts.idle, timeouts.total), (Some(Duration::from_mins(90)), Some(Duration::from_millis(500))));
+        assert_eq!(timeouts.grace, Duration::from_secs(2));
+        let defaults = load("", "").expect("valid").timeouts.timeouts();
+        assert_eq!(defaults, Timeouts::default());
+        let error = load("[timeouts]\nask = \"soon\"\n", "").expect_err("refused").to_string();
+        assert!(error.contains("line 2") && error.contains("\"soon\"") && error.contains("1h30m"), "{error}");
+        assert!(load("[timeouts]\ngrace = \"none\"\n", "").is_err(), "an agent has to end at some time");
+    }
+
+    #[test]
+    fn prices_are_amounts_of_the_users_own_file() {
+        let config = load("[prices.\"m-*\"]\ninput = 3\noutput = 15.5\ncached = 0.3\n", "").expect("valid");
+        assert_eq!(config.prices.of("m-1").map(|price| price.output), Some(15.5));
+        for invalid in
+            ["input = -1\noutput = 1", "input = 1", "input = 1\noutput = nan", "input = 1\noutput = 1\nx = 1"]
+        {
+            assert!(load(&format!("[prices.m]\n{invalid}\n"), "").is_err(), "{invalid}");
+        }
+        assert!(load("", "[prices.m]\ninput = 1\noutput = 1\n").is_err());
     }
 
     #[cfg(unix)]

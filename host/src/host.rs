@@ -8,7 +8,7 @@ use crate::launch::{Explained, Launcher, RunOptions, environment_for, remove_lau
 use crate::record::{RecordedRun, Runs, remember_torn_runs};
 use crate::replay::{self, Capture, Replayed};
 use crate::run::Run;
-use crate::sessions::Sessions;
+use crate::sessions::{Sessions, UsageGroup, UsageQuery};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -215,6 +215,16 @@ impl Host {
         Runs::new(self.dirs().runs())
     }
 
+    /// What the recorded runs have used, also those whose recordings were deleted since. Costs that are unknown are
+    /// estimated by the configured prices, if there are any for the model.
+    pub fn usage(&self, query: &UsageQuery) -> Result<Vec<UsageGroup>> {
+        let mut query = query.clone();
+        for (model, price) in &self.config().prices.0 {
+            query.prices.0.entry(model.clone()).or_insert(*price);
+        }
+        self.known_sessions()?.map_or(Ok(vec![]), |sessions| sessions.usage(&query))
+    }
+
     /// Plays a recorded run to an adapter, so many bytes at once.
     pub async fn replay(&self, adapter: &Adapter, run: &RecordedRun, chunk: Option<usize>) -> Result<Replayed> {
         replay::recording(adapter, &run.recording_path(), chunk).await
@@ -251,12 +261,18 @@ pub fn reap_orphans(dirs: &Dirs) -> Vec<ReapedRun> {
 pub fn not_started(error: &Error) -> Event {
     let class = match error.kind() {
         ErrorKind::Agent => ErrorClass::NotFound,
-        _ => ErrorClass::Protocol,
+        ErrorKind::InvalidInput | ErrorKind::Config => ErrorClass::InvalidOption,
+        ErrorKind::Adapter => ErrorClass::Protocol,
+        ErrorKind::System | ErrorKind::Busy => ErrorClass::Other,
     };
     let mut failure = Failure::new(class, error.to_string());
-    if let Some(action) = error.hint() {
-        failure.retry = Retry::AfterUserAction { action: action.to_owned() };
-    }
+    failure.retry = match (error.kind(), error.hint()) {
+        // The other run will end.
+        (ErrorKind::Busy, _) => Retry::SameSession,
+        (_, Some(action)) => Retry::AfterUserAction { action: action.to_owned() },
+        (ErrorKind::InvalidInput | ErrorKind::Config, None) => Retry::Never,
+        _ => Retry::Unknown,
+    };
     let report = wharf_core::turn::outcome::not_started(failure);
     Event { seq: 1, at: Duration::ZERO, kind: EventKind::Report(Box::new(report)) }
 }

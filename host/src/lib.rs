@@ -61,6 +61,7 @@ mod host;
 mod launch;
 #[doc(hidden)]
 pub mod measure;
+mod project;
 mod record;
 pub mod recording;
 mod replay;
@@ -70,20 +71,20 @@ pub mod session;
 mod sessions;
 mod temp_folder;
 
-pub use config::{
-    Config, LimitsConfig, PROJECT_FILE, PassedVariable, ProjectConfig, RecordingConfig, TimeoutsConfig,
-    duration_from_seconds,
-};
+pub use config::{Config, LimitsConfig, PassedVariable, ProjectConfig, RecordingConfig, TimeoutsConfig};
 pub use dirs::Dirs;
 pub use error::{Error, ErrorKind, Result};
 pub use guest::{Variable, compile_in_child};
 pub use host::{Explanation, Host, not_started, reap_orphans};
 pub use launch::{RunOptions, SessionBusy, WhenBusy};
+pub use project::PROJECT_FILE;
 pub use run::{Batch, Controller, Delivery, Run, Ticket};
+pub use wharf_core::model::time::{from_rfc3339 as parse_time, parse_span as parse_duration};
 pub use wharf_core::model::{
-    Approvals, Effort, Labels, NextTurn, SessionChoice, Settings, ToolRules, Turn, parse_json, parse_option,
+    Approvals, Effort, Labels, NextTurn, Price, Prices, SessionChoice, Settings, ToolRules, Turn, parse_json,
+    parse_option,
 };
 pub use wharf_core::policy::loads_code;
 pub use wharf_core::stream::Secrecy;
-pub use wharf_core::turn::Timeouts;
+pub use wharf_core::turn::{TimeoutSetting, Timeouts};
 pub use wharf_supervisor::{Cleanup, LeftoverProcess, ReapedRun, become_subreaper};

@@ -69,6 +69,7 @@ pub(crate) struct Usage<'a> {
     cache_write: Option<u64>,
     reasoning: Option<u64>,
     cost: Option<Money>,
+    cost_source: Option<&'static str>,
     units: Units,
     api_ms: Option<u64>,
 }

@@ -18,8 +18,13 @@ use wharf::{Explanation, Result};
 pub(crate) async fn explain(args: RunArgs, shell: &Shell) -> Result<ExitCode> {
     let (adapter, host) = turn::adapter_for(&args, host(&args.workspace)?).await?;
     let turn = turn::turn(&args, &host, &adapter, false)?;
-    let options = turn::run_options(&args, &host, false)?;
-    let explanation = host.explain(&adapter, turn, &options).await?;
+    let options = turn::run_options(&args, &host)?;
+    let mut explanation = host.explain(&adapter, turn, &options).await?;
+    if let Some(plan) = explanation.plan.as_mut().filter(|_| args.control)
+        && let Some(reason) = plan.no_messages.take()
+    {
+        plan.unsupported.push(UnsupportedSetting { name: "messages".to_owned(), reason });
+    }
     if args.json {
         return shell.json(&ExplainedTurn::new(adapter.info(), &explanation));
     }

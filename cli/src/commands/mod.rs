@@ -15,3 +15,4 @@ pub(crate) mod runs;
 pub(crate) mod schema;
 pub(crate) mod sessions;
 pub(crate) mod show;
+pub(crate) mod usage;

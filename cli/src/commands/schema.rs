@@ -14,7 +14,7 @@ use wharf::ask::AskRules;
 use wharf::event::Event;
 use wharf::recording::{ReceiptFile, RunEntry, Verified};
 use wharf::schema::{Direction, EVENT_SCHEMA, SchemaHead};
-use wharf::session::SessionEntry;
+use wharf::session::{SessionEntry, UsageGroup};
 use wharf::{Config, Error, Labels, ProjectConfig, Result};
 
 #[derive(Debug, Clone, Args)]
@@ -43,12 +43,13 @@ const fn read<T: JsonSchema>(name: &'static str, title: &'static str, descriptio
     Entry { head, build: SchemaHead::schema_of::<T> }
 }
 
-const SCHEMAS: [Entry; 16] = [
+const SCHEMAS: [Entry; 17] = [
     Entry { head: EVENT_SCHEMA, build: SchemaHead::schema_of::<Event> },
-    read::<Control>("control", "WharfControl", "One line on the standard input of `wharf run --json --messages`."),
+    read::<Control>("control", "WharfControl", "One line on the standard input of `wharf run --json --control`."),
     written::<Vec<RunEntry>>("runs", "WharfRuns", "`wharf runs --json`: the recorded runs, newest first."),
     written::<Vec<SessionEntry>>("sessions", "WharfSessions", "`wharf sessions --json`: the sessions, latest first."),
     written::<SessionEntry>("session", "WharfSession", "`wharf sessions SESSION --json`: one session."),
+    written::<Vec<UsageGroup>>("usage", "WharfUsage", "`wharf usage --json`: what the runs have used."),
     written::<Vec<AdapterRow<'_>>>("adapters", "WharfAdapters", "`wharf adapters --json`: the adapters."),
     written::<AdapterDetails<'_>>("adapter", "WharfAdapter", "`wharf adapters show ADAPTER --json`: one adapter."),
     written::<Vec<DoctorEntry<'_>>>("doctor", "WharfDoctor", "`wharf doctor --json`: which agents are usable."),

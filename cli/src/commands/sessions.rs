@@ -14,7 +14,7 @@ pub(crate) struct SessionsArgs {
     #[command(subcommand)]
     pub(crate) command: Option<SessionsCommand>,
     /// Show this one: an id, its beginning, or `last`
-    #[arg(conflicts_with_all = ["adapter", "labels", "workspace", "limit"])]
+    #[arg(conflicts_with_all = ["labels", "workspace", "limit"])]
     pub(crate) session: Option<String>,
     /// Only sessions of this adapter
     #[arg(short, long, value_name = "ADAPTER")]
@@ -30,15 +30,19 @@ pub(crate) enum SessionsCommand {
         /// The sessions: ids, their beginnings, or `last`
         #[arg(required = true)]
         sessions: Vec<String>,
+        /// Only sessions of this adapter: two adapters may have a session with the same id
+        #[arg(short, long, value_name = "ADAPTER")]
+        adapter: Option<String>,
     },
 }
 
 pub(crate) fn sessions(args: SessionsArgs, shell: &Shell) -> Result<ExitCode> {
     let sessions = host_without_project()?.sessions()?;
-    if let Some(SessionsCommand::Rm { sessions: names }) = args.command {
+    if let Some(SessionsCommand::Rm { sessions: names, adapter }) = args.command {
         // All names first: one that is wrong deletes nothing, and `last` means one session however often it is named.
-        let mut found = names.iter().map(|name| find(&sessions, name)).collect::<Result<Vec<_>>>()?;
-        found.sort_by(|a, b| a.id.cmp(&b.id));
+        let mut found =
+            names.iter().map(|name| find(&sessions, adapter.as_deref(), name)).collect::<Result<Vec<_>>>()?;
+        found.sort_by(|a, b| (&a.id, &a.adapter).cmp(&(&b.id, &b.adapter)));
         found.dedup();
         for entry in found {
             sessions.delete(&entry)?;
@@ -47,7 +51,7 @@ pub(crate) fn sessions(args: SessionsArgs, shell: &Shell) -> Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     if let Some(name) = &args.session {
-        let entry = find(&sessions, name)?;
+        let entry = find(&sessions, args.adapter.as_deref(), name)?;
         if args.filter.json {
             return shell.json(&entry);
         }
@@ -73,8 +77,8 @@ pub(crate) fn sessions(args: SessionsArgs, shell: &Shell) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn find(sessions: &Sessions, name: &str) -> Result<SessionEntry> {
-    let found = if name == "last" { sessions.last(None, None)? } else { sessions.find(name)? };
+fn find(sessions: &Sessions, adapter: Option<&str>, name: &str) -> Result<SessionEntry> {
+    let found = if name == "last" { sessions.last(adapter, None)? } else { sessions.find_of(adapter, None, name)? };
     found.ok_or_else(|| {
         Error::invalid(format!("wharf remembers no session `{name}`")).with_hint("`wharf sessions` lists the sessions")
     })

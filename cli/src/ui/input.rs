@@ -3,7 +3,7 @@
 
 use schemars::JsonSchema;
 use serde::Deserialize;
-use std::io::BufRead as _;
+use std::io::BufRead;
 use tokio::sync::mpsc;
 use wharf::NextTurn;
 use wharf::ask::{Answer, Ask, ChoiceKind, Decision};
@@ -11,7 +11,10 @@ use wharf::ask::{Answer, Ask, ChoiceKind, Decision};
 /// How many lines are read ahead. Beyond it the writer has to wait.
 const AHEAD: usize = 16;
 
-/// A line of `--messages --json`.
+/// The longest line. It may be a prompt.
+const LINE_LIMIT: usize = 16 << 20;
+
+/// A line of `--control --json`.
 #[derive(Debug, PartialEq, Deserialize, JsonSchema)]
 #[serde(tag = "type", rename_all = "kebab-case")]
 pub(crate) enum Control {
@@ -29,18 +32,65 @@ pub(crate) enum Control {
 }
 
 impl Control {
-    /// Parses a line. The error says what is valid.
+    /// Parses a line. The error is why it was not understood.
     pub(crate) fn parse(line: &str) -> Result<Control, String> {
-        serde_json::from_str(line).map_err(|error| {
-            let shown: String = line.chars().take(100).collect();
-            format!(
-                "a line of standard input was not understood ({error}): {shown}\n\
-                 hint: {{\"type\":\"message\",\"text\":\"…\"}}, \
-                 {{\"type\":\"answer\",\"ask\":\"…\",\"decision\":\"allow\"}}, \
-                 {{\"type\":\"next-turn\",\"prompt\":\"…\"}} or {{\"type\":\"cancel\"}}"
-            )
-        })
+        let control = serde_json::from_str(line).map_err(|error| error.to_string())?;
+        match &control {
+            Control::Message { text } | Control::NextTurn(NextTurn { prompt: text, .. }) if text.contains('\0') => {
+                Err("the text has a NUL character in it".to_owned())
+            }
+            _ => Ok(control),
+        }
     }
+
+    /// What a line may be.
+    pub(crate) const VALID: &str = r#"{"type":"message","text":"…"}, {"type":"answer","ask":"…","decision":"allow"}, {"type":"next-turn","prompt":"…"} or {"type":"cancel"}"#;
+}
+
+/// A line, or the beginning of one that cannot be used, and why.
+pub(crate) type Line = Result<String, (String, String)>;
+
+/// The next line; none at the end. Of a line that is too long only the beginning is kept.
+fn read_line(source: &mut impl BufRead) -> std::io::Result<Option<Line>> {
+    const SHOWN: usize = 400;
+    let (mut line, mut length) = (Vec::new(), 0_usize);
+    loop {
+        let available = match source.fill_buf() {
+            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => continue,
+            available => available?,
+        };
+        if available.is_empty() {
+            if length == 0 {
+                return Ok(None);
+            }
+            break;
+        }
+        let end = memchr(available);
+        let piece = &available[..end.unwrap_or(available.len())];
+        length = length.saturating_add(piece.len());
+        line.extend_from_slice(piece);
+        if length > LINE_LIMIT {
+            line.truncate(SHOWN);
+        }
+        let used = piece.len() + usize::from(end.is_some());
+        source.consume(used);
+        if end.is_some() {
+            break;
+        }
+    }
+    let head = || String::from_utf8_lossy(&line[..line.len().min(SHOWN)]).into_owned();
+    if length > LINE_LIMIT {
+        return Ok(Some(Err((head(), format!("the line has {length} bytes, more than {LINE_LIMIT}")))));
+    }
+    match std::str::from_utf8(&line) {
+        Ok(text) if text.contains('\0') => Ok(Some(Err((head(), "the line has a NUL byte in it".to_owned())))),
+        Ok(text) => Ok(Some(Ok(text.trim_end_matches('\r').to_owned()))),
+        Err(_) => Ok(Some(Err((head(), "the line is not UTF-8".to_owned())))),
+    }
+}
+
+fn memchr(bytes: &[u8]) -> Option<usize> {
+    bytes.iter().position(|byte| *byte == b'\n')
 }
 
 /// What a person may type as an answer.
@@ -87,7 +137,7 @@ pub(crate) fn answer(ask: &Ask, line: Option<&str>) -> Result<Answer, String> {
 /// Lines of standard input, from when they are first needed.
 #[derive(Default)]
 pub(crate) struct Lines {
-    receiver: Option<mpsc::Receiver<String>>,
+    receiver: Option<mpsc::Receiver<Line>>,
     ended: bool,
 }
 
@@ -97,11 +147,9 @@ impl Lines {
         self.receiver.get_or_insert_with(|| {
             let (sender, receiver) = mpsc::channel(AHEAD);
             std::thread::spawn(move || {
-                // Not `lines`: a line that is not UTF-8 is reported like any other that is not understood.
-                for line in std::io::stdin().lock().split(b'\n') {
-                    let Ok(line) = line else { return };
-                    let line = String::from_utf8_lossy(&line);
-                    if sender.blocking_send(line.trim_end_matches('\r').to_owned()).is_err() {
+                let mut stdin = std::io::stdin().lock();
+                while let Ok(Some(line)) = read_line(&mut stdin) {
+                    if sender.blocking_send(line).is_err() {
                         return;
                     }
                 }
@@ -116,7 +164,7 @@ impl Lines {
     }
 
     /// The next line; none once there are no more.
-    pub(crate) async fn next(&mut self) -> Option<String> {
+    pub(crate) async fn next(&mut self) -> Option<Line> {
         let line = match &mut self.receiver {
             Some(receiver) => receiver.recv().await,
             None => std::future::pending().await,
@@ -126,7 +174,7 @@ impl Lines {
     }
 
     /// A line that is already there.
-    pub(crate) fn waiting(&mut self) -> Option<String> {
+    pub(crate) fn waiting(&mut self) -> Option<Line> {
         self.receiver.as_mut()?.try_recv().ok()
     }
 }
@@ -217,7 +265,28 @@ mod tests {
         for line in
             ["", "hello", "[]", r#"{"type":"message"}"#, r#"{"type":"dance"}"#, r#"{"type":"answer","ask":"a"}"#]
         {
-            assert!(Control::parse(line).is_err_and(|reason| reason.contains("hint:")), "{line}");
+            assert!(Control::parse(line).is_err(), "{line}");
         }
+        let nul = r#"{"type":"message","text":"a\u0000b"}"#;
+        assert!(Control::parse(nul).is_err_and(|reason| reason.contains("NUL")));
+        for valid in Control::VALID.replace(" or ", ", ").split("}, ") {
+            let line = format!("{}}}", valid.trim_end_matches('}'));
+            assert!(Control::parse(&line).is_ok(), "{line}");
+        }
+    }
+
+    #[test]
+    fn a_line_that_cannot_be_used_is_told_with_its_beginning_and_the_next_one_is_read() {
+        let long = "x".repeat(LINE_LIMIT + 1);
+        let bytes = [b"one\r\n", b"\xff\xfe\n".as_slice(), b"a\0b\n", long.as_bytes(), b"\n\nlast"].concat();
+        let mut source = std::io::BufReader::new(&bytes[..]);
+        let mut next = || read_line(&mut source).expect("bytes can be read");
+        assert_eq!(next(), Some(Ok("one".to_owned())));
+        for reason in ["not UTF-8", "NUL", "more than 16777216"] {
+            let Some(Err((head, found))) = next() else { panic!("{reason}") };
+            assert!(head.len() <= 400 && found.contains(reason), "{found}");
+        }
+        // An empty line is a line, and the last one needs no end.
+        assert_eq!([next(), next(), next()], [Some(Ok(String::new())), Some(Ok("last".to_owned())), None]);
     }
 }

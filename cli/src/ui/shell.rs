@@ -13,6 +13,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use wharf::{Error, Result};
 
 /// Prints.
+#[derive(Default)]
 pub(crate) struct Shell {
     pub(crate) quiet: bool,
     pub(crate) verbose: bool,
@@ -22,8 +23,10 @@ pub(crate) struct Shell {
 }
 
 /// Where everything goes.
+#[derive(Default)]
 enum Sink {
     /// To stdout and stderr.
+    #[default]
     Streams,
     /// To a test.
     #[cfg(test)]

@@ -5,7 +5,7 @@ use super::text::{self, BAD, BOLD, DIM, GOOD, ODD, TOOL, Text, foreign, ours};
 use std::collections::BTreeMap;
 use wharf::adapter::LogLevel;
 use wharf::ask::{AnsweredBy, AskAnswered};
-use wharf::event::{EventKind, Outcome, Report, Retry, ToolCall, ToolStatus, Usage};
+use wharf::event::{CostSource, EventKind, Outcome, Report, Retry, ToolCall, ToolStatus, Usage};
 
 /// Shows events as they come.
 pub(crate) struct View<'a> {
@@ -48,6 +48,9 @@ impl<'a> View<'a> {
             }
             EventKind::Notice { level, text } if *level >= LogLevel::Warn || self.shell.verbose => {
                 self.say(ours("  ").block(text).in_style(ODD));
+            }
+            EventKind::InputRejected(rejected) => {
+                self.say(ours("  not carried out: ").foreign(&rejected.reason).in_style(ODD));
             }
             EventKind::MessageSent { text } | EventKind::TurnStarted { prompt: text } => {
                 self.say(ours("  » ").block(text).in_style(DIM));
@@ -195,7 +198,8 @@ pub(crate) fn usage_text(usage: &Usage) -> String {
         text.push_str(" tokens");
     }
     if let Some(cost) = usage.cost {
-        text = format!("{text}{}{cost}", if text.is_empty() { "" } else { " · " });
+        let estimate = if usage.cost_source == Some(CostSource::Prices) { "about " } else { "" };
+        text = format!("{text}{}{estimate}{cost}", if text.is_empty() { "" } else { " · " });
     }
     for (name, figure) in &usage.units {
         text = format!("{text}{}{figure} {name}", if text.is_empty() { "" } else { " · " });

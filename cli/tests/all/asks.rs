@@ -3,7 +3,7 @@
 
 use crate::sandbox;
 use serde_json::Value;
-use wharf_test_support::{Finished, Sandbox, Terminal, processes_with};
+use wharf_test_support::{Finished, LiveRun, Sandbox, Terminal, processes_with};
 
 /// The tool that it asks for.
 const TOOL: &str = "list_folder";
@@ -73,7 +73,7 @@ fn the_default_of_the_rules_answers_by_the_name_default() {
 fn a_rule_for_another_tool_does_not_answer() {
     let sandbox = sandbox();
     let rules = sandbox.write("rules.toml", "[[rule]]\ntool = \"another\"\nanswer = \"allow\"\n");
-    let run = run(&sandbox, &["--rules", rules.to_str().unwrap(), "--timeout-ask", "0.3"]);
+    let run = run(&sandbox, &["--rules", rules.to_str().unwrap(), "--ask-timeout", "0.3"]);
     run.expect(5, "blocked");
     assert_eq!(answered(&run), [["timeout", "null", "deny"]]);
     assert_eq!(status(&run, TOOL), "denied");
@@ -91,7 +91,7 @@ fn rules_that_cannot_be_read_start_nothing() {
 
 #[test]
 fn an_ask_that_nobody_can_answer_is_denied_by_the_timeout() {
-    let run = run(&sandbox(), &["--ask", "--timeout-ask", "0.3"]);
+    let run = run(&sandbox(), &["--ask", "--ask-timeout", "0.3"]);
     run.expect(5, "blocked");
     assert_eq!(answered(&run), [["timeout", "null", "deny"]]);
     assert_eq!(status(&run, TOOL), "denied");
@@ -140,4 +140,23 @@ fn a_person_mistypes_and_then_edits_the_input() {
     assert_eq!(answered(&run), [["caller", "terminal", "allow"]]);
     let outputs: Vec<_> = run.of_type("tool").filter_map(|event| event["output"].as_str()).collect();
     assert!(outputs.contains(&"3 entries"), "{outputs:?}");
+}
+
+/// It was denied at once if there was neither a terminal nor a control channel, and after five minutes otherwise.
+#[test]
+fn the_ask_timeout_is_the_same_in_every_mode() {
+    for more in [&[][..], &["--control"], &["--ask-timeout", "none"]] {
+        let sandbox = sandbox();
+        let args = [&["run", "--json", "--ask", "--adapter", "echo"], more, &["count these words"]].concat();
+        let mut live = LiveRun::start_with_stdin(&mut sandbox.wharf(&args));
+        live.read_until("ask");
+        live.signal(rustix::process::Signal::INT);
+        let run = live.finish();
+        run.expect(130, "cancelled");
+        assert_eq!(answered(&run), [] as [[String; 3]; 0], "{more:?}");
+        assert_eq!(run.stderr.contains("nobody can answer"), !more.contains(&"--control"), "{}", run.stderr);
+    }
+    let sandbox = sandbox();
+    sandbox.write("config.toml", "[timeouts]\nask = \"300ms\"\n");
+    run(&sandbox, &["--ask", "--control"]).expect(5, "blocked");
 }

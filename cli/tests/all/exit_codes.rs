@@ -20,14 +20,14 @@ fn every_documented_exit_code_occurs() {
     let mut unwritable = turn(&[]);
     unwritable.env("WHARF_DATA", WHARF);
     let mut limited = scripted(&sandbox, "silence\n");
-    limited.args(["--timeout-total", "0.2"]);
+    limited.args(["--total-timeout", "0.2"]);
     let mut seen = BTreeSet::new();
     for (code, mut command) in [
         (0, turn(&[])),
         (2, turn(&["--effort", "huge"])),
         (3, turn(&["--program", "/no/such/agent"])),
         (4, sandbox.wharf(["run", "-a", "/dev/null", "hello"])),
-        (5, turn(&["--ask", "--timeout-ask", "0.1"])),
+        (5, turn(&["--ask", "--ask-timeout", "0.1"])),
         (6, limited),
         (7, unwritable),
     ] {

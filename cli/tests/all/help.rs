@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::fs;
 
 /// Every command; `the_help_names_every_command` checks that none is missing.
-const COMMANDS: [&str; 15] = [
+const COMMANDS: [&str; 16] = [
     "run",
     "demo",
     "explain",
@@ -14,6 +14,7 @@ const COMMANDS: [&str; 15] = [
     "models",
     "sessions",
     "runs",
+    "usage",
     "show",
     "receipt",
     "replay",
@@ -57,7 +58,7 @@ fn completions_know_the_commands() {
     let sandbox = sandbox();
     for shell in ["bash", "zsh", "fish"] {
         let script = sandbox.call(["completions", shell]).success().stdout;
-        for word in COMMANDS.into_iter().chain(["timeout-first-output"]) {
+        for word in COMMANDS.into_iter().chain(["first-output-timeout"]) {
             assert!(script.contains(word), "{shell}: {word}");
         }
     }

@@ -34,7 +34,12 @@ const CASES: &[Case] = &[
     case(&["run", "-a", "echo", "--approve", "--deny", "hello"], &["'--approve'", "'--deny'"]),
     case(&["run", "-a", "echo", "--max-turns", "many", "hello"], &["'many'"]),
     case(&["run", "-a", "echo", "--max-cost=-1", "hello"], &["-1 is not an amount of dollars"]),
-    case(&["run", "-a", "echo", "--timeout-idle=-1", "hello"], &["-1 is not a number of seconds"]),
+    case(
+        &["run", "-a", "echo", "--idle-timeout=-1", "hello"],
+        &["--idle-timeout", "\"-1\" is not a duration", "1h30m"],
+    ),
+    case(&["run", "-a", "echo", "--ask-timeout", "soon", "hello"], &["\"soon\" is not a duration", "or `none`"]),
+    case(&["run", "-a", "echo", "--grace", "none", "hello"], &["\"none\" is not a duration"]),
     case(&["completions", "dish"], &["'dish'", "bash"]),
     // The adapter.
     case(&["run", "hello"], &["no adapter is named", "hint: use --adapter"]),
@@ -88,6 +93,11 @@ const CASES: &[Case] = &[
         &["run", "-a", "echo", "--mcp", "mcp.json", "hello"],
         &["the file mcp.json is not JSON"],
     ),
+    with(
+        &[("workspace/mcp.json", "{\"servers\":{}}")],
+        &["run", "-a", "echo", "--mcp", "mcp.json", "hello"],
+        &["no object `mcpServers`", "hint: write"],
+    ),
     case(&["run", "-a", "echo", "--output-schema", "none.json", "hello"], &["the file none.json cannot be read"]),
     // The configuration.
     with(&[("config.toml", "model = \"a\"\nmodle = \"b\"\n")], RUN, &["config.toml, line 2", "`modle`", "hint:"]),
@@ -103,8 +113,12 @@ const CASES: &[Case] = &[
     with(&[("workspace/.wharf.toml", "approvals = \"allow-all\"\n")], RUN, &["hint: `approvals` may only be in"]),
     with(&[("config.toml", "[options.echo]\ncolour = 1\n")], RUN, &["no option `colour`"]),
     // Values that are out of range: the same error as on the command line.
-    with(&[("config.toml", "[timeouts]\nidle = -1\n")], RUN, &["config.toml, line 2", "-1 is not a number of seconds"]),
-    with(&[("config.toml", "\n[timeouts]\ntotal = nan\n")], RUN, &["config.toml, line 3", "not a number of seconds"]),
+    with(&[("config.toml", "[timeouts]\nidle = -1\n")], RUN, &["config.toml, line 2", "\"-1\" is not a duration"]),
+    with(&[("config.toml", "\n[timeouts]\ntotal = nan\n")], RUN, &["config.toml, line 3", "not a duration"]),
+    with(&[("config.toml", "[prices.x]\ninput = -1\noutput = 1\n")], RUN, &["config.toml", "\"x\" is not an amount"]),
+    // The usage.
+    case(&["usage", "--by", "weekday"], &["`weekday`", "hint: day, adapter, model, or label:NAME"]),
+    case(&["usage", "--since", "yesterday"], &["`yesterday` is not a time", "hint:"]),
     with(&[("config.toml", "[limits]\nruns = 0\n")], RUN, &["config.toml, line 2"]),
     with(&[("config.toml", "effort = \"huge\"\n")], RUN, &["config.toml, line 1", "huge"]),
     // The labels.
@@ -206,4 +220,42 @@ fn an_error_with_text_of_a_project_does_not_control_the_terminal() {
     let run = sandbox.call(["run", "-C", project.to_str().unwrap(), "hello"]);
     assert_eq!(run.code, Some(2), "{run:?}");
     assert!(run.stderr.contains("]0;title") && !run.stderr.contains(['\u{1b}', '\u{7}']), "{run:?}");
+}
+
+#[test]
+fn with_json_invalid_input_and_a_bad_configuration_have_a_report_too() {
+    let too_long = "x".repeat(12 << 20);
+    let agent = "#!/bin/sh\necho '2.1.325 (Claude Code)'\n";
+    for (args, config, message) in [
+        (&["-a", "nobody", "hello"][..], "", "no adapter `nobody`"),
+        (&["hello"], "", "no adapter is named"),
+        (&["-a", "echo", ""], "", "the prompt is empty"),
+        (&["-a", "echo", "hello"], "modle = 1\n", "modle"),
+        (&["-a", "echo", "--idle-timeout", "soon", "hello"], "", "is not a duration"),
+        (&["-a", "echo", "--dance", "hello"], "", "--dance"),
+        (&["-a", "claude", "--program", "../claude", "-f", "../long"], "", "longer than the 10 MB"),
+    ] {
+        let sandbox = sandbox();
+        sandbox.write("config.toml", config);
+        sandbox.write("long", &too_long);
+        let program = sandbox.write("claude", agent);
+        fs::set_permissions(program, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+        let run = sandbox.call([&["run", "--json"], args].concat());
+        assert_eq!(run.code, Some(2), "{run:?}");
+        assert_eq!(run.stdout.lines().count(), 1, "{run:?}");
+        let report = run.report();
+        assert_eq!((&report["outcome"], &report["error"]["class"]), (&"failed".into(), &"invalid-option".into()));
+        assert!(report["error"]["message"].as_str().unwrap().contains(message), "{report}");
+        assert!(!run.stderr.contains("doctor"), "{run:?}");
+    }
+}
+
+#[test]
+fn the_projects_file_is_found_from_a_folder_below() {
+    let sandbox = sandbox();
+    fs::create_dir_all(sandbox.path("workspace/repository/.git")).unwrap();
+    fs::create_dir_all(sandbox.path("workspace/repository/a/b")).unwrap();
+    sandbox.write("workspace/repository/.wharf.toml", "adapter = \"echo\"\n");
+    let run = sandbox.call(["run", "-C", "repository/a/b", "hello"]).success();
+    assert_eq!(run.stdout, "You said: hello\n");
 }

@@ -29,6 +29,8 @@ mod events;
 mod messages;
 mod nesting;
 #[cfg(target_os = "linux")]
+mod orchestrating;
+#[cfg(target_os = "linux")]
 mod outcomes;
 #[cfg(target_os = "linux")]
 mod processes;
@@ -42,6 +44,8 @@ mod sessions;
 mod stdin;
 #[cfg(target_os = "linux")]
 mod streams;
+#[cfg(target_os = "linux")]
+mod usage;
 
 use wharf_test_support::Sandbox;
 

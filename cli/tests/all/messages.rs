@@ -3,6 +3,7 @@
 
 use crate::sandbox;
 use serde_json::{Value, json};
+use std::io::Write as _;
 use wharf_test_support::{DONE, Finished, HELLO, LiveRun, Script, Terminal};
 
 /// An agent that waits for its prompt and for one message, and repeats the line of the message.
@@ -25,7 +26,7 @@ fn message(text: &str) -> String {
 #[test]
 fn a_line_of_json_on_stdin_reaches_the_agent_and_is_an_event() {
     let sandbox = sandbox();
-    let mut live = LiveRun::start_with_stdin(&mut sandbox.run_command(&listener(), &["--messages"]));
+    let mut live = LiveRun::start_with_stdin(&mut sandbox.run_command(&listener(), &["--control"]));
     live.write_line("this is not JSON");
     live.write_line(&message("mind\nthe gap"));
     let run = live.finish();
@@ -34,6 +35,9 @@ fn a_line_of_json_on_stdin_reaches_the_agent_and_is_an_event() {
     assert_eq!(serde_json::from_str::<Value>(answer).unwrap(), json!({ "type": "message", "text": "mind\nthe gap" }));
     let sent: Vec<_> = run.of_type("message-sent").map(|event| &event["text"]).collect();
     assert_eq!(sent, ["mind\nthe gap"]);
+    let rejected = run.of_type("input-rejected").next().unwrap();
+    assert_eq!((&rejected["input"], &rejected["head"]), (&json!("line"), &json!("this is not JSON")));
+    assert!(rejected["reason"].as_str().unwrap().contains("not understood"), "{rejected}");
     assert!(run.stderr.contains("not understood") && run.stderr.contains("this is not JSON"), "{}", run.stderr);
     sandbox.expect_nothing_left();
     sandbox.expect_replay(run.run_id());
@@ -42,7 +46,7 @@ fn a_line_of_json_on_stdin_reaches_the_agent_and_is_an_event() {
 #[test]
 fn without_json_each_line_is_a_message() {
     let sandbox = sandbox();
-    let command = sandbox.run_command(&listener(), &["--messages"]);
+    let command = sandbox.run_command(&listener(), &["--control"]);
     let args: Vec<_> = command.get_args().filter(|arg| *arg != "--json").collect();
     let mut live = LiveRun::start_with_stdin(&mut sandbox.wharf(args));
     live.write_line("mind the gap");
@@ -53,7 +57,7 @@ fn without_json_each_line_is_a_message() {
 
 #[test]
 fn the_example_agent_takes_messages_answers_and_a_cancel_through_the_command() {
-    let args = ["run", "--json", "--messages", "--ask", "--adapter", "echo", "count these words"];
+    let args = ["run", "--json", "--control", "--ask", "--adapter", "echo", "count these words"];
     for (decision, status) in [("allow", "succeeded"), ("deny", "denied")] {
         let sandbox = sandbox();
         let live = LiveRun::start_with_stdin(&mut sandbox.wharf(args));
@@ -84,10 +88,52 @@ fn the_example_agent_takes_messages_answers_and_a_cancel_through_the_command() {
 }
 
 #[test]
+fn a_line_that_is_not_carried_out_leaves_the_ask_open_and_is_an_event_with_the_reason() {
+    let sandbox = sandbox();
+    let args = ["run", "--json", "--control", "--ask", "--adapter", "echo", "count these words"];
+    let mut live = LiveRun::start_with_stdin(&mut sandbox.wharf(args));
+    let id = live.read_until("ask")["id"].clone();
+    let answer =
+        |ask: &Value, decision: Value| json!({ "type": "answer", "ask": ask, "decision": decision }).to_string();
+    for line in [
+        answer(&id, json!("yes")),
+        answer(&json!("nobody asked"), json!("allow")),
+        answer(&id, json!({ "choice": "perhaps" })),
+        r#"{"type":"dance"}"#.to_owned(),
+        r#"{"type":"message","text":"a\u0000b"}"#.to_owned(),
+        r#"{"type":"next-turn","prompt":"too early"}"#.to_owned(),
+    ] {
+        live.write_line(&line);
+    }
+    live.child.stdin.as_mut().unwrap().write_all(b"\xff\xfe\n\0\n").unwrap();
+    live.write_line(&answer(&id, json!("allow")));
+    let run = live.finish();
+    run.expect(0, "completed");
+    let rejected: Vec<_> = run.of_type("input-rejected").collect();
+    let expected = [
+        ("line", "yes"),
+        ("answer", "not open"),
+        ("answer", "no choice `perhaps`"),
+        ("line", "dance"),
+        ("line", "NUL"),
+        ("next-turn", "has not ended"),
+        ("line", "not UTF-8"),
+        ("line", "NUL"),
+    ];
+    assert_eq!(rejected.len(), expected.len(), "{rejected:?}");
+    for (event, (input, reason)) in rejected.iter().zip(expected) {
+        assert!(event["input"] == input && event["reason"].as_str().unwrap().contains(reason), "{event}");
+        assert!(run.stderr.contains(reason), "{reason}: {}", run.stderr);
+    }
+    assert_eq!(run.of_type("ask-answered").next().unwrap()["choice"], "allow");
+    sandbox.expect_replay(run.run_id());
+}
+
+#[test]
 fn messages_do_not_make_a_turn_ask() {
     for (flag, status) in [("--approve", "succeeded"), ("--deny", "denied")] {
         let sandbox = sandbox();
-        let run = sandbox.call(["run", "--json", "--messages", flag, "--adapter", "echo", "count these words"]);
+        let run = sandbox.call(["run", "--json", "--control", flag, "--adapter", "echo", "count these words"]);
         run.expect(0, "completed");
         assert_eq!(run.of_type("ask").count(), 0);
         let tools = run.report()["tools"].as_array().unwrap();
@@ -97,32 +143,39 @@ fn messages_do_not_make_a_turn_ask() {
 }
 
 #[test]
-fn an_agent_that_takes_no_messages_is_reported_at_the_start_and_for_each_message() {
+fn an_agent_that_takes_no_messages_rejects_each_and_reports_nothing_if_none_was_sent() {
     let sandbox = sandbox();
     sandbox.install_faulty();
     let script = Script::new().line(HELLO).step(&format!("wait-file {}", sandbox.path("go").display())).line(DONE);
-    let command = &mut sandbox.run_command(&script, &["--adapter", "faulty", "--messages"]);
+    let command = &mut sandbox.run_command(&script, &["--adapter", "faulty", "--control"]);
     let mut live = LiveRun::start_with_stdin(command);
     live.write_line(&message("hello?"));
     let run = read(live, |_, event| {
-        if event["type"] == "notice" {
+        if event["type"] == "input-rejected" {
             sandbox.write("go", "");
         }
     });
     run.expect(0, "completed");
-    let notices: Vec<_> = run.of_type("notice").map(|event| event["text"].as_str().unwrap()).collect();
-    assert_eq!(notices, ["a message was not sent: the agent's stdin is closed"]);
+    let rejected = run.of_type("input-rejected").next().unwrap();
+    assert_eq!((&rejected["input"], &rejected["head"]), (&json!("message"), &json!("hello?")));
+    assert_eq!(rejected["reason"], "this agent takes no messages while it works on a turn");
     assert_eq!(run.of_type("message-sent").count(), 0);
-    for event in [run.report(), &run.events()[0]] {
-        assert_eq!(event["unsupported"][0]["name"], "messages", "{event}");
-    }
     sandbox.expect_replay(run.run_id());
+
+    let run = Finished::of(&mut sandbox.run_command(&script, &["--adapter", "faulty", "--control"]));
+    run.expect(0, "completed");
+    assert_eq!((&run.report()["unsupported"], run.of_type("input-rejected").count()), (&json!([]), 0));
+    let program = wharf_test_support::fake_agent().to_str().unwrap();
+    let explain = ["explain", "--json", "--adapter", "faulty", "--program", program, "--control", "go"];
+    let explained = sandbox.json(&explain);
+    let unsupported = explained["unsupported"].as_array().into_iter().flatten();
+    assert!(unsupported.into_iter().any(|setting| setting["name"] == "messages"), "{explained}");
 }
 
 #[test]
 fn a_program_that_has_only_the_command_can_have_several_turns_in_one_process() {
     let sandbox = sandbox();
-    let args = ["run", "--json", "--messages", "--keep-alive", "--approve", "--adapter", "echo", "one two"];
+    let args = ["run", "--json", "--control", "--keep-alive", "--approve", "--adapter", "echo", "one two"];
     let mut ends = 0;
     let run = read(LiveRun::start_with_stdin(&mut sandbox.wharf(args)), |live, event| {
         if event["type"] == "turn-ended" {
@@ -145,9 +198,9 @@ fn a_program_that_has_only_the_command_can_have_several_turns_in_one_process() {
 #[test]
 fn the_prompt_and_the_messages_cannot_both_be_on_stdin() {
     for prompt in [&[][..], &["-"]] {
-        let run = sandbox().call([&["run", "--adapter", "echo", "--messages"], prompt].concat());
+        let run = sandbox().call([&["run", "--adapter", "echo", "--control"], prompt].concat());
         assert_eq!(run.code, Some(2));
-        assert!(run.stderr.contains("--messages") && run.stderr.contains("--file"), "{run:?}");
+        assert!(run.stderr.contains("--control") && run.stderr.contains("--file"), "{run:?}");
     }
 }
 

@@ -124,7 +124,7 @@ fn a_program_that_cannot_be_started_is_not_a_run() {
 fn an_ask_that_nobody_answers_blocks_the_turn() {
     let ask = r#"{"type":"ask","id":"a","title":"may I?","tool":"shell","input":{}}"#;
     let script = Script::new().line(HELLO).line(ask).step("read-line").step("read-line").line(SAY).line(DONE);
-    let run = sandbox().run(&script, &["--ask", "--timeout-ask", "0.3"]);
+    let run = sandbox().run(&script, &["--ask", "--ask-timeout", "0.3"]);
     run.expect(5, "blocked");
     assert!(run.report()["detail"].as_str().is_some_and(|detail| detail.contains("may I?")), "{}", run.report());
     let answered = run.of_type("ask-answered").next().expect("it is answered");
@@ -174,13 +174,13 @@ fn expect_timeout(run: &Finished, timeout: &str) {
 #[test]
 fn silence_from_the_start_ends_by_the_first_output_timeout() {
     let run =
-        sandbox().run(&Script::new().step("silence"), &["--timeout-first-output", "0.4", "--timeout-idle", "0.1"]);
+        sandbox().run(&Script::new().step("silence"), &["--first-output-timeout", "0.4", "--idle-timeout", "0.1"]);
     expect_timeout(&run, "first-output");
 }
 
 #[test]
 fn silence_after_some_output_ends_by_the_idle_timeout() {
-    let args = ["--timeout-first-output", "20", "--timeout-idle", "0.4", "--timeout-total", "20"];
+    let args = ["--first-output-timeout", "20", "--idle-timeout", "0.4", "--total-timeout", "20"];
     let run = sandbox().run(&Script::new().line(HELLO).step("silence"), &args);
     expect_timeout(&run, "idle");
 }
@@ -197,7 +197,7 @@ fn output_without_end_ends_by_the_total_timeout() {
     for _ in 0..10_000 {
         expected = expected.expecting(b"{\"type\":\"delta\",\"id\":\"1\",\"text\":\"a\"}\n");
     }
-    let run = Finished::of(&mut sandbox.run_command(&script, &["--timeout-idle", "60", "--timeout-total", "4"]));
+    let run = Finished::of(&mut sandbox.run_command(&script, &["--idle-timeout", "60", "--total-timeout", "4"]));
     sandbox.check_run(&run, &expected);
     expect_timeout(&run, "total");
 }
@@ -207,7 +207,7 @@ fn output_without_end_ends_by_the_total_timeout() {
 fn endless_output_does_not_delay_the_timeouts() {
     let sandbox = sandbox();
     let script = Script::new().step("ignore-sigterm").line(HELLO).step("flood-stdout 1000000000000");
-    let args = ["--no-record", "--timeout-total", "1", "--grace", "0.5"];
+    let args = ["--no-record", "--total-timeout", "1", "--grace", "0.5"];
     let status = sandbox.run_command(&script, &args).stdout(Stdio::null()).status().unwrap();
     assert_eq!(status.code(), Some(6));
     sandbox.expect_no_process();
@@ -218,11 +218,11 @@ fn the_idle_timeout_waits_while_a_tool_runs() {
     let running = r#"{"type":"tool","id":"t","name":"shell","status":"running","input":{}}"#;
     let ended = r#"{"type":"tool","id":"t","status":"succeeded","output":"ok","exit_code":0}"#;
     let script = Script::new().line(HELLO).line(running).step("sleep 1500").line(ended).line(DONE);
-    sandbox().run(&script, &["--timeout-idle", "0.5"]).expect(0, "completed");
+    sandbox().run(&script, &["--idle-timeout", "0.5"]).expect(0, "completed");
     // And not longer than that.
     let script = Script::new().line(HELLO).line(running).line(ended).step("sleep 1500").line(DONE);
     let sandbox = sandbox();
-    let run = Finished::of(&mut sandbox.run_command(&script, &["--timeout-idle", "0.5"]));
+    let run = Finished::of(&mut sandbox.run_command(&script, &["--idle-timeout", "0.5"]));
     expect_timeout(&run, "idle");
     sandbox.expect_nothing_left();
 }
@@ -231,13 +231,13 @@ fn the_idle_timeout_waits_while_a_tool_runs() {
 fn the_idle_timeout_waits_while_an_ask_is_open() {
     let ask = r#"{"type":"ask","id":"a","title":"may I?","tool":"shell","input":{}}"#;
     let script = Script::new().line(HELLO).line(ask).step("read-line").step("read-line").line(DONE);
-    let run = sandbox().run(&script, &["--ask", "--timeout-idle", "0.3", "--timeout-ask", "1.5"]);
+    let run = sandbox().run(&script, &["--ask", "--idle-timeout", "0.3", "--ask-timeout", "1.5"]);
     run.expect(5, "blocked");
 }
 
 #[test]
 fn a_timeout_does_not_change_a_declared_success() {
-    let run = sandbox().run(&Script::normal().step("silence"), &["--timeout-idle", "0.4"]);
+    let run = sandbox().run(&Script::normal().step("silence"), &["--idle-timeout", "0.4"]);
     run.expect(0, "completed");
     assert_eq!(run.report()["exit"]["signal"], 15);
 }

@@ -75,7 +75,7 @@ fn a_whole_tree_is_killed_with_an_agent_that_ignores_sigterm() {
         .step("clear-env-daemon 60")
         .step("silence");
     let started = Instant::now();
-    let run = sandbox.run(&script, &["--timeout-total", "2", "--grace", "0.5"]);
+    let run = sandbox.run(&script, &["--total-timeout", "2", "--grace", "0.5"]);
     run.expect(6, "limit");
     assert_eq!(run.report()["exit"]["signal"], 9, "SIGTERM did nothing to it");
     assert!(started.elapsed() < Duration::from_secs(30));

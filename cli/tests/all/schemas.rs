@@ -64,6 +64,7 @@ fn everything_that_a_command_prints_as_json_is_valid_by_its_schema() {
     let id = run.run_id();
     for (name, args) in [
         ("runs", &["runs", "--json"][..]),
+        ("usage", &["usage", "--json", "--by", "day,model,label:task"]),
         ("sessions", &["sessions", "--json"]),
         ("session", &["sessions", "last", "--json"]),
         ("adapters", &["adapters", "--json"]),

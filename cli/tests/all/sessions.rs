@@ -50,7 +50,7 @@ fn a_wharf_that_is_killed_after_its_report_keeps_the_outcome() {
 fn a_second_run_on_a_live_session_is_refused_or_waits() {
     let sandbox = sandbox();
     let script = Script::new().line(HELLO).step("read-line").line(SAY).step("read-line").line(DONE);
-    let mut first = LiveRun::start_with_stdin(&mut sandbox.run_command(&script, &["--messages"]));
+    let mut first = LiveRun::start_with_stdin(&mut sandbox.run_command(&script, &["--control"]));
     first.read_until("message");
 
     let again = Script::normal();

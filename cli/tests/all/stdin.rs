@@ -55,7 +55,7 @@ fn an_agent_that_never_reads_does_not_grow_wharf_and_can_be_cancelled() {
 #[test]
 fn an_agent_that_never_reads_is_stopped_by_the_idle_timeout() {
     let sandbox = sandbox();
-    let child = stuck(&sandbox, &["--timeout-idle", "1"]);
+    let child = stuck(&sandbox, &["--idle-timeout", "1"]);
     let run = finish(&sandbox, child);
     run.expect(6, "limit");
     assert_eq!(run.report()["detail"], "idle timeout");

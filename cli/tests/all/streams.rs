@@ -98,7 +98,7 @@ fn an_agent_that_never_reads_its_stdin_gets_a_prompt_of_a_megabyte() {
     let sandbox = crate::sandbox();
     let prompt = sandbox.write("prompt", "x".repeat(1 << 20));
     let script = Script::new().line(HELLO).step("silence");
-    let run = sandbox.run(&script, &["--file", prompt.to_str().unwrap(), "--timeout-idle", "0.3"]);
+    let run = sandbox.run(&script, &["--file", prompt.to_str().unwrap(), "--idle-timeout", "0.3"]);
     run.expect(6, "limit");
 }
 

@@ -126,6 +126,28 @@ impl Answer {
         Answer { ask: ask.into(), decision, text: None, input: None, name: None }
     }
 
+    /// Whether the ask takes this answer. One that it does not take would count as a no, or lose the changed input,
+    /// without a word.
+    pub fn check(&self, ask: &Ask) -> Result<(), String> {
+        let offered = || {
+            let ids = ask.choices.iter().map(|choice| format!("`{}`", choice.id)).collect::<Vec<_>>().join(", ");
+            if ids.is_empty() { "it offers no choices".to_owned() } else { format!("it offers {ids}") }
+        };
+        let chosen = self.decision.choose(ask).is_some();
+        match &self.decision {
+            Decision::Choice(id) if !chosen => Err(format!("the ask has no choice `{id}`: {}", offered())),
+            Decision::Allow | Decision::AllowAlways
+                if !chosen && ask.kind == AskKind::Permission && !ask.choices.is_empty() =>
+            {
+                Err(format!("the ask has no choice that allows only this: {}", offered()))
+            }
+            decision if self.input.is_some() && decision.is_permission() && !ask.input_editable => {
+                Err("the input of this ask cannot be changed (`input_editable` is false)".to_owned())
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// With a text.
     #[must_use]
     pub fn with_text(mut self, text: impl Into<String>) -> Answer {
@@ -275,6 +297,24 @@ mod tests {
         for kind in [ChoiceKind::RejectOnce, ChoiceKind::AllowAlways] {
             assert_eq!(Decision::Allow.choose(&ask(&[("it", kind)])), None, "{kind:?}");
         }
+    }
+
+    #[test]
+    fn an_answer_that_the_ask_does_not_take_is_refused() {
+        let mut asked = ask(&[("yes", ChoiceKind::AllowOnce), ("no", ChoiceKind::RejectOnce)]);
+        let changed = || Answer::new("1", Decision::Allow).with_input(serde_json::json!({}));
+        for decision in [Decision::Allow, Decision::AllowAlways, Decision::Deny, Decision::Choice("no".into())] {
+            assert_eq!(Answer::new("1", decision.clone()).check(&asked), Ok(()), "{decision:?}");
+        }
+        let typo = Answer::new("1", Decision::Choice("typo".into())).check(&asked);
+        assert!(typo.is_err_and(|reason| reason.contains("no choice `typo`") && reason.contains("`yes`, `no`")));
+        assert!(changed().check(&asked).is_err_and(|reason| reason.contains("cannot be changed")));
+        asked.input_editable = true;
+        assert_eq!(changed().check(&asked), Ok(()));
+        let always = ask(&[("always", ChoiceKind::AllowAlways), ("no", ChoiceKind::RejectOnce)]);
+        assert!(Answer::new("1", Decision::Allow).check(&always).is_err_and(|reason| reason.contains("`always`")));
+        let question = Ask::new("1", AskKind::Question, "which?");
+        assert_eq!(Answer::new("1", Decision::Allow).with_text("this").check(&question), Ok(()));
     }
 
     #[test]

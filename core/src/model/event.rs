@@ -109,6 +109,8 @@ pub enum EventKind {
         /// The message.
         text: String,
     },
+    /// Something that the caller sent was not carried out.
+    InputRejected(InputRejected),
     /// Another turn has started in the same process.
     TurnStarted {
         /// The prompt of that turn.
@@ -261,6 +263,51 @@ pub struct TextPart {
     pub text: String,
 }
 
+/// Something that the caller sent and that was not carried out: the run goes on as if it had not been sent.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
+pub struct InputRejected {
+    /// What it was.
+    pub input: RejectedInput,
+    /// The beginning of the line, of the message or of the prompt; null for an answer.
+    pub head: Option<String>,
+    /// The ask that an answer names; null for anything else.
+    pub ask: Option<String>,
+    /// Why it was not carried out.
+    pub reason: String,
+}
+
+impl InputRejected {
+    /// How many characters of the input are repeated.
+    const HEAD: usize = 200;
+
+    /// An input that begins with this text.
+    pub fn new(input: RejectedInput, text: &str, reason: impl Into<String>) -> InputRejected {
+        let head = Some(text.chars().take(InputRejected::HEAD).collect());
+        InputRejected { input, head, ask: None, reason: reason.into() }
+    }
+
+    /// An answer to this ask.
+    pub fn answer(ask: impl Into<String>, reason: impl Into<String>) -> InputRejected {
+        InputRejected { input: RejectedInput::Answer, head: None, ask: Some(ask.into()), reason: reason.into() }
+    }
+}
+
+/// What a rejected input was.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum RejectedInput {
+    /// A line that was not understood.
+    Line,
+    /// An answer to an ask.
+    Answer,
+    /// A message to the agent.
+    Message,
+    /// Another turn.
+    NextTurn,
+}
+
 /// How the agent says that the turn ended.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[non_exhaustive]
@@ -299,6 +346,7 @@ mod tests {
             EventKind::Tool(call),
             EventKind::RateLimit { scope: "hour".into(), resets_at: Some(time::from_unix_seconds(9)), blocked: true },
             EventKind::notice(LogLevel::Warn, "careful"),
+            EventKind::InputRejected(InputRejected::new(RejectedInput::Line, &"ä".repeat(300), "why")),
         ] {
             let event = Event { seq: 3, at: Duration::from_millis(12), kind };
             let line = serde_json::to_string(&event).expect("plain data");

@@ -8,6 +8,7 @@ mod json;
 mod money;
 mod options;
 mod plan;
+mod price;
 mod report;
 mod schema;
 pub mod time;
@@ -19,14 +20,18 @@ pub use agent::{
     Access, AdapterInfo, Binary, Capability, LogLevel, Login, Model, ModelList, Note, OptionKind, OptionSpec, Support,
 };
 pub use ask::{Answer, AnsweredBy, Ask, AskAnswered, AskKind, Choice, ChoiceKind, Decision};
-pub use event::{AdapterId, AgentId, Event, EventKind, OutputStream, RunStarted, SessionInfo, TextPart, TurnEnd};
+pub use event::{
+    AdapterId, AgentId, Event, EventKind, InputRejected, OutputStream, RejectedInput, RunStarted, SessionInfo,
+    TextPart, TurnEnd,
+};
 pub use failure::{ErrorClass, Failure, Outcome, Retry};
 pub use json::{DEPTH_LIMIT, is_too_deep, json_or_text, parse_json};
 pub use money::{Currency, Money};
 pub use options::{SettingError, parse_option};
 pub use plan::{Arg, ExitBehavior, Framing, Plan, UnsupportedSetting};
+pub use price::{Price, Prices};
 pub use report::{Drift, Exit, Report, ReportSession, ReportTool};
 pub use schema::{Direction, EVENT as EVENT_SCHEMA, SchemaHead, schema};
 pub use tool::{FileChange, FileChangeKind, ToolCall, ToolStatus};
 pub use turn::{Approvals, Effort, Labels, NextTurn, SessionChoice, Settings, ToolRules, Turn};
-pub use usage::{Usage, UsageFigures, UsageScope};
+pub use usage::{CostSource, Usage, UsageFigures, UsageScope};

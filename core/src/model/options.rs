@@ -83,6 +83,19 @@ pub fn parse_option(specs: &[OptionSpec], name: &str, text: &str) -> Value {
     }
 }
 
+/// MCP servers in another form would be passed on, and the agent would have no servers, without a word.
+pub(super) fn check_mcp_servers(servers: &Value) -> Result<(), SettingError> {
+    let named = servers.get("mcpServers").and_then(Value::as_object);
+    let message = match named {
+        None => "the MCP servers have no object `mcpServers`".to_owned(),
+        Some(named) => match named.iter().find(|(_, settings)| !settings.is_object()) {
+            Some((name, _)) => format!("the settings of the MCP server `{name}` are not an object"),
+            None => return Ok(()),
+        },
+    };
+    Err(SettingError { message, hint: r#"write {"mcpServers": {"NAME": {"command": "…"}}}"#.to_owned() })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -99,5 +112,16 @@ mod tests {
         assert_eq!(parse_option(&specs, "retries", "3"), Value::from(3));
         assert_eq!(parse_option(&specs, "bare", "true"), Value::Bool(true));
         assert_eq!(parse_option(&specs, "unknown", "x y"), Value::from("x y"));
+    }
+
+    #[test]
+    fn mcp_servers_in_another_form_are_refused() {
+        let check =
+            |text: &str| check_mcp_servers(&serde_json::from_str(text).expect("JSON")).map_err(|error| error.message);
+        assert_eq!(check(r#"{"mcpServers": {"db": {"command": "x"}}}"#), Ok(()));
+        assert_eq!(check(r#"{"mcpServers": {}}"#), Ok(()));
+        for invalid in [r#"{"servers": {}}"#, "[]", r#"{"mcpServers": []}"#, r#"{"mcpServers": {"db": "x"}}"#] {
+            assert!(check(invalid).is_err_and(|error| error.contains("MCP server")), "{invalid}");
+        }
     }
 }

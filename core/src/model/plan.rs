@@ -26,6 +26,8 @@ pub struct Plan {
     pub stdin_open: bool,
     /// Settings that the agent cannot apply.
     pub unsupported: Vec<UnsupportedSetting>,
+    /// Why the agent takes no messages during its turn, if so.
+    pub no_messages: Option<String>,
 }
 
 impl Plan {
@@ -41,6 +43,7 @@ impl Plan {
             stdin: vec![],
             stdin_open: false,
             unsupported: vec![],
+            no_messages: None,
         }
     }
 }

@@ -1,4 +1,5 @@
-//! How times are written in JSON: a point in time as RFC 3339 text in UTC, a span as whole milliseconds.
+//! How times are written in JSON: a point in time as RFC 3339 text in UTC, a span as whole milliseconds. And how a user
+//! writes a span: `90s`, `5m`, `1h30m`, or a number of seconds.
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use std::borrow::Cow;
@@ -38,6 +39,49 @@ impl JsonSchema for Rfc3339 {
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         json_schema!({ "type": "string", "pattern": r"^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d+)?Z$" })
     }
+}
+
+/// The form of a span that a user writes, in a JSON Schema: for `#[schemars(with = …)]`.
+#[derive(Debug)]
+pub struct Span;
+
+impl JsonSchema for Span {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        "Span".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": ["number", "string"], "minimum": 0 })
+    }
+}
+
+/// The longest span that a user can set: longer than any turn, and short enough that no time overflows.
+const LONGEST: Duration = Duration::from_hours(24 * 365);
+
+/// A span as a user writes it, on the command line and in a file: a number of seconds, or `90s`, `5m`, `2h`, `1h30m`.
+/// The error names the text and what is valid.
+pub fn parse_span(text: &str) -> Result<Duration, String> {
+    let invalid =
+        || format!("{text:?} is not a duration: write a number of seconds, or a text such as 90s, 5m, 2h or 1h30m");
+    if let Ok(seconds) = text.parse::<f64>() {
+        return match Duration::try_from_secs_f64(seconds) {
+            Ok(span) => Ok(span.min(LONGEST)),
+            // Too large for a `Duration` is still a number of seconds.
+            Err(_) if seconds > 0.0 => Ok(LONGEST),
+            Err(_) => Err(invalid()),
+        };
+    }
+    let span = jiff::fmt::friendly::SpanParser::new().parse_duration(text).map_err(|_| invalid())?;
+    Duration::try_from(span).map(|span| span.min(LONGEST)).map_err(|_| invalid())
+}
+
+/// The day of a point in time, in UTC: `2026-11-18`.
+pub fn utc_day(time: SystemTime) -> String {
+    to_rfc3339(time).chars().take(10).collect()
 }
 
 /// The whole milliseconds of a span.
@@ -102,6 +146,31 @@ pub mod milliseconds {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_span_is_written_in_one_form_everywhere() {
+        for (text, seconds) in [
+            ("0", 0.0),
+            ("90", 90.0),
+            ("0.5", 0.5),
+            ("90s", 90.0),
+            ("5m", 300.0),
+            ("2h", 7200.0),
+            ("1h30m", 5400.0),
+            ("1h 30m", 5400.0),
+            ("500ms", 0.5),
+            ("inf", 31_536_000.0),
+            ("1e19", 31_536_000.0),
+            ("99999999h", 31_536_000.0),
+        ] {
+            assert_eq!(parse_span(text), Ok(Duration::from_secs_f64(seconds)), "{text}");
+        }
+        for text in ["", " ", "-1", "-5m", "5m ago", "nan", "soon", "5x", "1y", "m"] {
+            let error = parse_span(text).expect_err(text);
+            assert!(error.contains(&format!("{text:?}")) && error.contains("1h30m"), "{error}");
+        }
+        assert_eq!(utc_day(from_unix_seconds(1_700_000_000)), "2023-11-14");
+    }
 
     #[test]
     fn a_time_survives_its_text_form() {

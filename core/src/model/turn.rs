@@ -3,7 +3,8 @@
 use super::agent::{OptionKind, OptionSpec};
 use super::json;
 use super::money::Money;
-use super::options::{SettingError, check_depth, check_option};
+use super::options::{SettingError, check_depth, check_mcp_servers, check_option};
+use super::plan::UnsupportedSetting;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -66,7 +67,7 @@ pub struct Turn {
     /// Whether the agent continues by itself until the task is done.
     pub autopilot: bool,
     /// Whether messages may be sent to the agent while it works. Adapters with two ways to run their agent choose by
-    /// their option `duplex`; an agent that cannot take messages reports this setting as unsupported.
+    /// their option `duplex`. If the agent cannot take messages, each one is rejected with the reason.
     #[serde(default)]
     pub messages: bool,
     /// The adapter's own options.
@@ -276,6 +277,9 @@ impl Turn {
         for (name, value) in [("mcp_servers", &self.mcp_servers), ("output_schema", &self.output_schema)] {
             value.iter().try_for_each(|value| check_depth(name, value))?;
         }
+        if let Some(servers) = &self.mcp_servers {
+            check_mcp_servers(servers)?;
+        }
         if self.session == SessionChoice::Fresh(None) {
             self.offered_session_id = Some(new_session_id());
         }
@@ -291,6 +295,11 @@ impl Turn {
             }
         }
         Ok(self)
+    }
+
+    /// Whether its answer has to be in a schema, which the agent can apply.
+    pub fn expects_structured_output(&self, unsupported: &[UnsupportedSetting]) -> bool {
+        self.output_schema.is_some() && !unsupported.iter().any(|setting| setting.name == "output-schema")
     }
 
     /// This turn with the changes of another one in the same process.

@@ -81,10 +81,23 @@ pub struct Usage {
     pub reasoning: Option<u64>,
     /// What it cost.
     pub cost: Option<Money>,
+    /// Where the cost comes from, in a report and in a sum; null in the figures of an agent, and without a cost.
+    pub cost_source: Option<CostSource>,
     /// What the vendor counts beside tokens, by name.
     pub units: BTreeMap<String, f64>,
     /// The time spent waiting for the model's API, in milliseconds.
     pub api_ms: Option<u64>,
+}
+
+/// Where a cost comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum CostSource {
+    /// The agent reported it.
+    Agent,
+    /// At least a part of it was computed from the user's prices: an estimate.
+    Prices,
 }
 
 #[cfg(test)]

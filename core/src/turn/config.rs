@@ -3,10 +3,11 @@
 use super::outcome::EndFacts;
 use super::rules::AskRules;
 use super::timeouts::Timeouts;
-use crate::model::{ExitBehavior, Report, SessionChoice, UnsupportedSetting, Usage};
+use crate::model::{ExitBehavior, Prices, Report, SessionChoice, UnsupportedSetting, Usage};
 
 /// What a driver knows from the start.
 #[derive(Debug, Clone)]
+#[expect(clippy::struct_excessive_bools, reason = "they are independent of each other")]
 pub struct DriverConfig {
     /// When the turn times out.
     pub timeouts: Timeouts,
@@ -22,8 +23,14 @@ pub struct DriverConfig {
     pub session: SessionChoice,
     /// Settings that the agent cannot apply.
     pub unsupported: Vec<UnsupportedSetting>,
+    /// Why the agent takes no messages during its turn, if so.
+    pub no_messages: Option<String>,
+    /// Whether the agent was given a schema for its answer, and can apply it.
+    pub structured_output: bool,
     /// What the session had used before, as far as known.
     pub used_before: Usage,
+    /// The user's prices, for a cost that the agent does not report.
+    pub prices: Prices,
     /// Whether the given times are real. Captured output has none, so its tools have no durations.
     pub timed: bool,
 }
@@ -38,6 +45,9 @@ impl Default for DriverConfig {
             keep_alive: false,
             session: SessionChoice::Fresh(None),
             unsupported: vec![],
+            no_messages: None,
+            structured_output: false,
+            prices: Prices::default(),
             used_before: Usage::default(),
             timed: true,
         }

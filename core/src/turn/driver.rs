@@ -3,12 +3,14 @@
 
 use super::config::{DriverConfig, TurnResult};
 use super::input::{Action, AdapterInput, Delivery, Effect, EventSink, Input};
-use super::notices::{message_not_sent, turn_not_started, warn};
+use super::notices::{message_not_sent, reject, turn_not_started, warn};
 use super::outcome::{EndFacts, Facts, Verdict, decide};
 use super::rules::AskRules;
 use super::summary::Summary;
 use super::timeouts::{Timeout, Timeouts};
-use crate::model::{Answer, AnsweredBy, Ask, AskAnswered, Decision, EventKind, Exit, ExitBehavior, Failure, Turn};
+use crate::model::{
+    Answer, AnsweredBy, Ask, AskAnswered, Decision, EventKind, Exit, ExitBehavior, Failure, InputRejected, Turn,
+};
 use crate::stream::StreamedEvent;
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -42,8 +44,9 @@ pub struct Driver {
     stop: Stop,
     last_output: Duration,
     any_output: bool,
-    /// Each with the time when it counts as denied.
-    open_asks: BTreeMap<String, (Ask, Duration)>,
+    no_messages: Option<String>,
+    /// Each with the time when it counts as denied, if it ever does.
+    open_asks: BTreeMap<String, (Ask, Option<Duration>)>,
     /// Answers of rules, given at the next flush.
     rule_answers: Vec<Answer>,
     timers: BTreeMap<u32, Duration>,
@@ -64,11 +67,14 @@ impl Driver {
             stop: Stop::No,
             last_output: Duration::ZERO,
             any_output: false,
+            no_messages: config.no_messages,
             open_asks: BTreeMap::new(),
             rule_answers: vec![],
             timers: BTreeMap::new(),
             facts: Facts::default(),
-            summary: Summary::new(config.session, config.unsupported, config.used_before),
+            summary: Summary::new(config.session, config.unsupported, config.used_before)
+                .with_prices(config.prices)
+                .expecting_structured_output(config.structured_output),
         }
     }
 
@@ -90,17 +96,20 @@ impl Driver {
             Input::Answer(answer) => self.answer(answer, AnsweredBy::Caller, now, &mut actions, sink),
             Input::Message(text) => {
                 if let Some(reason) = self.why_no_message() {
-                    message_not_sent(reason, now, sink);
+                    message_not_sent(&text, reason, now, sink);
                 } else {
                     self.last_output = now;
                     actions.push(Action::Send(AdapterInput::Message(text)));
                 }
             }
-            Input::MessageUnread => message_not_sent("the agent has not read its earlier input", now, sink),
+            Input::MessageUnread(text) => {
+                message_not_sent(&text, "the agent has not read its earlier input", now, sink);
+            }
+            Input::Rejected(rejected) => reject(rejected, now, sink),
             Input::NextTurn(turn) => {
                 self.last_output = now;
                 match self.why_no_next_turn(&turn) {
-                    Some(reason) => turn_not_started(reason, now, sink),
+                    Some(reason) => turn_not_started(&turn.prompt, reason, now, sink),
                     None => actions.push(Action::Send(AdapterInput::NextTurn(turn))),
                 }
             }
@@ -189,7 +198,7 @@ impl Driver {
 
     fn ask(&mut self, ask: Ask, now: Duration) {
         self.rule_answers.extend(self.rules.answer(&ask));
-        self.open_asks.insert(ask.id.clone(), (ask, now + self.timeouts.ask));
+        self.open_asks.insert(ask.id.clone(), (ask, self.timeouts.ask.map(|timeout| now + timeout)));
     }
 
     fn answer(
@@ -200,9 +209,15 @@ impl Driver {
         actions: &mut Vec<Action>,
         sink: &mut dyn EventSink,
     ) {
-        let Some((ask, _)) = self.open_asks.remove(&answer.ask) else {
-            return warn(format!("there is no open ask `{}` to answer", answer.ask), now, sink);
+        let refusal = match self.open_asks.get(&answer.ask) {
+            None => Err("there is no such ask, or it is not open any more".to_owned()),
+            Some((ask, _)) if by == AnsweredBy::Caller => answer.check(ask),
+            Some(_) => Ok(()),
         };
+        if let Err(reason) = refusal {
+            return reject(InputRejected::answer(answer.ask, reason), now, sink);
+        }
+        let Some((ask, _)) = self.open_asks.remove(&answer.ask) else { return };
         self.last_output = now;
         let answered = AskAnswered::new(&ask, answer, by);
         sink.emit(EventKind::AskAnswered(answered.clone()).into(), now);
@@ -222,26 +237,26 @@ impl Driver {
                 self.terminate(now, actions);
             }
             AdapterInput::Message(text) if wrote => sink.emit(EventKind::MessageSent { text }.into(), now),
-            AdapterInput::Message(_) if !explained => {
-                message_not_sent("the agent takes none in this turn", now, sink);
+            AdapterInput::Message(text) if !explained => {
+                message_not_sent(&text, "the agent takes none in this turn", now, sink);
             }
             AdapterInput::NextTurn(turn) if wrote => {
                 self.start_turn();
                 sink.emit(EventKind::TurnStarted { prompt: turn.prompt }.into(), now);
             }
-            AdapterInput::NextTurn(_) if !explained => {
-                turn_not_started("the agent takes only one turn", now, sink);
+            AdapterInput::NextTurn(turn) if !explained => {
+                turn_not_started(&turn.prompt, "the agent takes only one turn", now, sink);
             }
             _ => {}
         }
     }
 
     /// Why a message cannot be sent, if so. Between two turns it would start one that nobody keeps track of.
-    fn why_no_message(&self) -> Option<&'static str> {
+    fn why_no_message(&self) -> Option<&str> {
         if self.facts.declared.is_some() {
             return Some("the turn is over");
         }
-        (!self.stdin_open).then_some("the agent's stdin is closed")
+        self.no_messages.as_deref().or((!self.stdin_open).then_some("the agent's stdin is closed"))
     }
 
     fn why_no_next_turn(&self, turn: &Turn) -> Option<&'static str> {
@@ -317,8 +332,12 @@ impl Driver {
             self.timers.remove(&number);
             actions.push(Action::Send(AdapterInput::Timer(number)));
         }
-        let late: Vec<String> =
-            self.open_asks.iter().filter(|(_, (_, at))| now >= *at).map(|(id, _)| id.clone()).collect();
+        let late: Vec<String> = self
+            .open_asks
+            .iter()
+            .filter(|(_, (_, at))| at.is_some_and(|at| now >= at))
+            .map(|(id, _)| id.clone())
+            .collect();
         for id in late {
             if let Some((ask, _)) = self.open_asks.get(&id) {
                 self.facts.end.unanswered.get_or_insert(ask.title.clone());
@@ -351,7 +370,7 @@ impl Driver {
             Stop::Killed => None,
         };
         let timers = self.timers.values().min().copied();
-        let asks = self.open_asks.values().map(|(_, at)| *at).min();
+        let asks = self.open_asks.values().filter_map(|(_, at)| *at).min();
         [stop, timers, asks].into_iter().flatten().min()
     }
 

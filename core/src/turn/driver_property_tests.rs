@@ -32,7 +32,7 @@ fn any_input() -> impl Strategy<Value = Input> {
         any_delivery(AdapterInput::Cancel),
         Just(Input::AdapterFailed("trap".into())),
         Just(Input::Message("more".into())),
-        Just(Input::MessageUnread),
+        Just(Input::MessageUnread("m".into())),
         any_delivery(AdapterInput::Message("more".into())),
         Just(next("more")),
         any_delivery(AdapterInput::NextTurn(Box::new(Turn::new("more")))),

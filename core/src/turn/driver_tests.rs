@@ -13,8 +13,13 @@ const fn at(seconds: u64) -> Duration {
 }
 
 fn config() -> DriverConfig {
-    let timeouts =
-        Timeouts { first_output: Some(at(10)), idle: Some(at(20)), total: Some(at(100)), ask: at(30), grace: at(5) };
+    let timeouts = Timeouts {
+        first_output: Some(at(10)),
+        idle: Some(at(20)),
+        total: Some(at(100)),
+        ask: Some(at(30)),
+        grace: at(5),
+    };
     DriverConfig { timeouts, ..DriverConfig::default() }
 }
 
@@ -63,7 +68,12 @@ impl Bench {
 
     /// Whether the last step did nothing but warn of this.
     fn warned(&self, actions: &[Action], reason: &str) -> bool {
-        actions.is_empty() && matches!(&self.events[..], [EventKind::Notice { text, .. }] if text.ends_with(reason))
+        actions.is_empty()
+            && match &self.events[..] {
+                [EventKind::Notice { text, .. }] => text.ends_with(reason),
+                [EventKind::InputRejected(rejected)] => rejected.reason.ends_with(reason),
+                _ => false,
+            }
     }
 
     fn outcome(&mut self) -> (Outcome, Option<String>) {
@@ -150,12 +160,40 @@ fn silence_after_output_ends_by_the_idle_timeout() {
 }
 
 #[test]
+fn without_an_ask_timeout_an_ask_waits_for_its_answer() {
+    let timeouts = Timeouts { ask: None, total: None, ..config().timeouts };
+    let mut bench = Bench::new(DriverConfig { timeouts, ..config() });
+    bench.step(Input::Output, at(1));
+    bench.step(ask("a"), at(1));
+    assert_eq!(bench.driver.deadline(), None);
+    assert_eq!(bench.step(Input::Tick, at(36_000)), []);
+    let answer = bench.step(Input::Answer(Answer::new("a", Decision::Allow)), at(36_001));
+    assert!(matches!(&answer[..], [Action::Send(AdapterInput::Answer(_))]), "{answer:?}");
+}
+
+#[test]
+fn a_rejected_answer_leaves_the_ask_open() {
+    let mut bench = Bench::new(config());
+    bench.step(ask("a"), at(1));
+    let actions = bench.step(Input::Answer(Answer::new("a", Decision::Choice("typo".into()))), at(2));
+    assert!(bench.warned(&actions, "it offers `yes`, `no`"), "{:?}", bench.events);
+    assert_eq!(bench.step(Input::Answer(Answer::new("a", Decision::Allow)), at(3)).len(), 1);
+}
+
+#[test]
+fn a_message_to_an_agent_that_takes_none_is_rejected_with_the_reason() {
+    let mut bench = Bench::new(DriverConfig { no_messages: Some("it cannot".into()), ..config() });
+    let actions = bench.step(Input::Message("hello".into()), at(1));
+    assert!(bench.warned(&actions, "it cannot"), "{:?}", bench.events);
+}
+
+#[test]
 fn timeouts_beyond_any_time_do_not_overflow() {
     let timeouts = Timeouts {
         first_output: Some(Duration::MAX),
         idle: Some(Duration::MAX),
         total: Some(Duration::MAX),
-        ask: Duration::MAX,
+        ask: Some(Duration::MAX),
         grace: Duration::MAX,
     };
     let mut bench = Bench::new(DriverConfig { timeouts, ..config() });
@@ -221,7 +259,7 @@ fn an_ask_that_nobody_answers_is_denied_and_blocks() {
 fn answers_go_to_open_asks_only_and_say_who_gave_them() {
     let mut bench = Bench::new(config());
     let actions = bench.step(Input::Answer(Answer::new("a", Decision::Allow)), at(1));
-    assert!(bench.warned(&actions, "there is no open ask `a` to answer"));
+    assert!(bench.warned(&actions, "not open any more"));
     for (decision, kept) in [(Decision::Allow, true), (Decision::Deny, false)] {
         bench.step(ask("a"), at(1));
         let answer = Answer::new("a", decision).with_input(serde_json::json!({ "x": 1 })).by("ada");
@@ -260,7 +298,7 @@ fn a_message_is_sent_or_the_caller_is_warned() {
     assert!(open.warned(&actions, "the agent takes none in this turn"));
     open.step(delivered(false, true), at(1));
     assert_eq!(open.events, [], "the adapter has explained it");
-    let actions = open.step(Input::MessageUnread, at(1));
+    let actions = open.step(Input::MessageUnread("m".into()), at(1));
     assert!(open.warned(&actions, "has not read its earlier input"));
     open.step(ended(Outcome::Completed), at(2));
     let actions = open.step(say(), at(2));

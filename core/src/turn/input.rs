@@ -1,7 +1,7 @@
 //! The vocabulary of the driver: what happens to a turn, what is done about it, what is sent to the adapter. Plain
 //! data.
 
-use crate::model::{Answer, AskAnswered, EventKind, RunStarted, Turn};
+use crate::model::{Answer, AskAnswered, EventKind, InputRejected, RunStarted, Turn};
 use crate::stream::StreamedEvent;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
@@ -68,7 +68,9 @@ pub enum Input {
     /// A caller's message.
     Message(String),
     /// A caller's message, while too much earlier input is still unread by the agent.
-    MessageUnread,
+    MessageUnread(String),
+    /// Something that a caller sent and that was not understood.
+    Rejected(InputRejected),
     /// A caller's next turn in the same process.
     NextTurn(Box<Turn>),
     /// The adapter has handled an input, with this result.

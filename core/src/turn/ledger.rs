@@ -107,6 +107,8 @@ fn combine(a: &Usage, b: &Usage, of: impl Fn(Option<u64>, Option<u64>) -> Option
         cache_write: of(a.cache_write, b.cache_write),
         reasoning: of(a.reasoning, b.reasoning),
         cost: of(micros(a), micros(b)).map(Money::usd),
+        // A sum with an estimate in it is an estimate.
+        cost_source: a.cost_source.max(b.cost_source),
         units: a.units.clone(),
         api_ms: of(a.api_ms, b.api_ms),
     }

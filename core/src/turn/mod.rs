@@ -19,5 +19,5 @@ pub use input::{Action, AdapterInput, Delivery, Effect, EventSink, Input};
 pub use ledger::{Ledger, add};
 pub use outcome::EndFacts;
 pub use rules::{AskRule, AskRules, RuleAnswer};
-pub use timeouts::{Timeout, Timeouts};
+pub use timeouts::{Timeout, TimeoutSetting, Timeouts};
 pub use torn::torn;

@@ -1,16 +1,20 @@
 //! The notices with which the driver explains what it did not do.
 
 use super::input::EventSink;
-use crate::model::{EventKind, LogLevel, ReportSession, SessionChoice};
+use crate::model::{EventKind, InputRejected, LogLevel, RejectedInput, ReportSession, SessionChoice};
 use std::time::Duration;
 
 pub(super) fn warn(text: String, now: Duration, sink: &mut dyn EventSink) {
     sink.emit(EventKind::notice(LogLevel::Warn, text).into(), now);
 }
 
-/// A message is never dropped silently.
-pub(super) fn message_not_sent(reason: &str, now: Duration, sink: &mut dyn EventSink) {
-    warn(format!("a message was not sent: {reason}"), now, sink);
+/// What a caller sends is never dropped silently.
+pub(super) fn reject(rejected: InputRejected, now: Duration, sink: &mut dyn EventSink) {
+    sink.emit(EventKind::InputRejected(rejected).into(), now);
+}
+
+pub(super) fn message_not_sent(text: &str, reason: &str, now: Duration, sink: &mut dyn EventSink) {
+    reject(InputRejected::new(RejectedInput::Message, text, reason), now, sink);
 }
 
 /// How the session that the agent reports differs from the chosen one, or that it does not say. A resume that started
@@ -37,8 +41,8 @@ pub(super) fn other_session(chosen: &SessionChoice, reported: Option<&ReportSess
     }
 }
 
-pub(super) fn turn_not_started(reason: &str, now: Duration, sink: &mut dyn EventSink) {
-    warn(format!("another turn was not started: {reason}"), now, sink);
+pub(super) fn turn_not_started(prompt: &str, reason: &str, now: Duration, sink: &mut dyn EventSink) {
+    reject(InputRejected::new(RejectedInput::NextTurn, prompt, reason), now, sink);
 }
 
 #[cfg(test)]

@@ -4,8 +4,8 @@ use super::ledger::Ledger;
 use super::notices::other_session;
 use super::outcome::Verdict;
 use crate::model::{
-    Drift, EventKind, Exit, FileChange, Outcome, Report, ReportSession, ReportTool, SessionChoice, ToolCall,
-    ToolStatus, TurnEnd, UnsupportedSetting, Usage, time,
+    CostSource, Drift, EventKind, Exit, FileChange, Outcome, Prices, Report, ReportSession, ReportTool, SessionChoice,
+    ToolCall, ToolStatus, TurnEnd, UnsupportedSetting, Usage, time,
 };
 use crate::stream::{Part, PartKind, StreamedEvent};
 use serde_json::Value;
@@ -17,6 +17,9 @@ const TEXT_LIMIT: usize = 1 << 20;
 
 /// How many different unknown types are counted.
 const TYPES_LIMIT: usize = 1000;
+
+/// The detail of a completed turn that lacks its structured output.
+const NO_STRUCTURED_OUTPUT: &str = "the agent gave no structured output, although it was given a schema for its answer";
 
 /// Collects what the report contains.
 #[derive(Debug)]
@@ -35,6 +38,8 @@ pub(super) struct Summary {
     files: Vec<FileChange>,
     unsupported: Vec<UnsupportedSetting>,
     drift: Drift,
+    prices: Prices,
+    expects_structured_output: bool,
 }
 
 /// The deltas of a message that is being written.
@@ -108,7 +113,19 @@ impl Summary {
             files: vec![],
             unsupported,
             drift: Drift::default(),
+            prices: Prices::default(),
+            expects_structured_output: false,
         }
+    }
+
+    /// With the user's prices, for a cost that the agent does not report.
+    pub(super) fn with_prices(self, prices: Prices) -> Summary {
+        Summary { prices, ..self }
+    }
+
+    /// Whether the agent was given a schema for its answer, and can apply it.
+    pub(super) fn expecting_structured_output(self, expects_structured_output: bool) -> Summary {
+        Summary { expects_structured_output, ..self }
     }
 
     /// Another turn starts in the same process. It has its own answer; usage and tools add up.
@@ -234,18 +251,28 @@ impl Summary {
         self.session.as_ref()
     }
 
+    /// What the run used, with where its cost comes from.
+    fn usage(&self) -> Option<Usage> {
+        let mut usage = self.ledger.total()?;
+        usage.cost_source = usage.cost.map(|_| CostSource::Agent);
+        self.prices.estimate(self.model.as_deref(), &mut usage);
+        Some(usage)
+    }
+
     pub(super) fn report(&self, verdict: Verdict, exit: Option<Exit>) -> Report {
         // Deltas of a message that was never sent in full are an answer only if the agent declares the turn completed.
         let written = self.deltas.as_ref().map(|deltas| deltas.text.clone()).filter(|text| !text.is_empty());
         let deltas = written.filter(|_| verdict.outcome == Outcome::Completed);
         let message = || self.message.clone().or(deltas);
+        let missing = self.expects_structured_output && self.structured_output.is_none();
+        let missing = (missing && verdict.outcome == Outcome::Completed).then(|| NO_STRUCTURED_OUTPUT.to_owned());
         let mut report = Report::new(verdict.outcome);
-        report.detail = verdict.detail;
+        report.detail = verdict.detail.or(missing);
         report.answer = self.declared_answer.clone().or_else(message);
         report.structured_output.clone_from(&self.structured_output);
         report.session.clone_from(&self.session);
         report.model.clone_from(&self.model);
-        report.usage = self.ledger.total();
+        report.usage = self.usage();
         report.error = verdict.error;
         report.tools.clone_from(&self.tools.calls);
         report.files.clone_from(&self.files);
@@ -370,6 +397,18 @@ mod tests {
         assert!(!summary.any_tool_running());
         let statuses: Vec<_> = summary.tools.calls.iter().map(|tool| tool.status).collect();
         assert_eq!(statuses, [ToolStatus::Succeeded, ToolStatus::Failed]);
+    }
+
+    #[test]
+    fn a_completed_turn_without_the_requested_structured_output_says_so() {
+        let detail = |summary: Summary| ended(&summary).detail;
+        assert_eq!(detail(summary()), None);
+        assert!(detail(summary().expecting_structured_output(true)).is_some_and(|detail| detail.contains("schema")));
+        let mut given = summary().expecting_structured_output(true);
+        let mut end = TurnEnd::new(Outcome::Completed);
+        end.structured_output = Some(Value::Null);
+        see(&mut given, 0, EventKind::TurnEnded(end).into());
+        assert_eq!(detail(given), None);
     }
 
     #[test]

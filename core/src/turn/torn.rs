@@ -3,12 +3,17 @@
 use super::config::TurnResult;
 use super::outcome::{EndFacts, Verdict};
 use super::summary::Summary;
-use crate::model::{ErrorClass, EventKind, Failure, Outcome, Retry, SessionChoice, Usage};
+use crate::model::{ErrorClass, EventKind, Failure, Outcome, Prices, Retry, SessionChoice, Usage};
 use crate::stream::StreamedEvent;
 
 /// The result of a run that ends with its last event. If that is a report, the host was killed after the run.
-pub fn torn(events: impl IntoIterator<Item = EventKind>, chosen: SessionChoice, used_before: Usage) -> TurnResult {
-    let mut summary = Summary::new(chosen, vec![], used_before);
+pub fn torn(
+    events: impl IntoIterator<Item = EventKind>,
+    chosen: SessionChoice,
+    used_before: Usage,
+    prices: Prices,
+) -> TurnResult {
+    let mut summary = Summary::new(chosen, vec![], used_before).with_prices(prices);
     let mut reported = None;
     for event in events {
         match event {
@@ -41,10 +46,13 @@ mod tests {
         EventKind::Usage(UsageFigures::new(UsageScope::Delta, "test", None, false, usage))
     }
 
+    fn collect(events: &[EventKind]) -> TurnResult {
+        torn(events.to_vec(), SessionChoice::Fresh(None), Usage::default(), Prices::default())
+    }
+
     #[test]
     fn a_torn_run_has_its_last_session_and_what_it_had_used() {
-        let result =
-            torn([session("a"), usage(3), session("b"), usage(4)], SessionChoice::Fresh(None), Usage::default());
+        let result = collect(&[session("a"), usage(3), session("b"), usage(4)]);
         assert_eq!(result.report.outcome, Outcome::Failed);
         assert_eq!(result.report.session.map(|session| session.id).as_deref(), Some("b"));
         assert_eq!(result.report.usage.and_then(|usage| usage.output), Some(7));
@@ -54,9 +62,6 @@ mod tests {
     #[test]
     fn a_run_that_was_reported_keeps_its_outcome() {
         let report = EventKind::Report(Box::new(Report::new(Outcome::Completed)));
-        assert_eq!(
-            torn([session("a"), report], SessionChoice::Fresh(None), Usage::default()).report.outcome,
-            Outcome::Completed
-        );
+        assert_eq!(collect(&[session("a"), report]).report.outcome, Outcome::Completed);
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::error::{Error, Result};
 use crate::guest::{Adapter, Environment, Instance, Launch, PromptDelivery};
-use wharf_core::model::{Arg, Binary, Capability, Failure, Plan, Retry, SessionChoice, Turn, UnsupportedSetting};
+use wharf_core::model::{Arg, Binary, Capability, ErrorClass, Failure, Plan, Retry, SessionChoice, Turn};
 use wharf_core::policy::{Denial, Grants};
 
 /// Lets the adapter build its command line, and checks it.
@@ -31,10 +31,12 @@ pub(crate) async fn plan(
 
 /// Lets the adapter build its command line for something that will not be started.
 pub(crate) async fn plan_unchecked(id: &str, instance: &mut Instance, turn: &Turn, binary: &Binary) -> Result<Plan> {
-    let launch =
-        instance.build_args(turn, binary).await?.map_err(|failure| refused(id, "build the command line", &failure))?;
+    let launch = instance
+        .build_args(turn, binary)
+        .await?
+        .map_err(|failure| not_built(id, "build the command line", &failure))?;
     let prompt =
-        instance.build_prompt(turn, binary).await?.map_err(|failure| refused(id, "build the prompt", &failure))?;
+        instance.build_prompt(turn, binary).await?.map_err(|failure| not_built(id, "build the prompt", &failure))?;
     check_files(id, &launch)?;
     let mut plan = Plan::new(binary.program.clone());
     plan.args = binary.leading_args.iter().map(Arg::text).collect();
@@ -54,11 +56,7 @@ pub(crate) async fn plan_unchecked(id: &str, instance: &mut Instance, turn: &Tur
         // The adapter cannot use the id that it was offered, which no caller asked for.
         plan.unsupported.retain(|setting| setting.name != "session");
     }
-    if turn.messages
-        && let Some(reason) = why_no_messages(plan.stdin_open, &binary.capabilities)
-    {
-        plan.unsupported.push(UnsupportedSetting { name: "messages".to_owned(), reason: reason.to_owned() });
-    }
+    plan.no_messages = why_no_messages(plan.stdin_open, &binary.capabilities).map(str::to_owned);
     Ok(plan)
 }
 
@@ -88,6 +86,18 @@ fn check_files(id: &str, launch: &Launch) -> Result<()> {
     }
 }
 
+/// What the caller requested cannot be built. The agent itself is fine: looking at it would not help.
+fn not_built(adapter: &str, attempt: &str, failure: &Failure) -> Error {
+    if !matches!(failure.class, ErrorClass::InvalidOption | ErrorClass::ContextLength) {
+        return refused(adapter, attempt, failure);
+    }
+    let error = Error::invalid(format!("the adapter {adapter} could not {attempt}: {}", failure.message));
+    match &failure.retry {
+        Retry::AfterUserAction { action } => error.with_hint(action.clone()),
+        _ => error,
+    }
+}
+
 /// The agent cannot be used, for a reason that the adapter gave.
 pub(crate) fn refused(adapter: &str, attempt: &str, failure: &Failure) -> Error {
     let error = Error::agent(format!("the adapter {adapter} could not {attempt}: {}", failure.message));
@@ -100,6 +110,19 @@ pub(crate) fn refused(adapter: &str, attempt: &str, failure: &Failure) -> Error 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_the_caller_requested_is_not_the_agents_fault() {
+        use crate::error::ErrorKind;
+        for (class, kind, hint) in [
+            (ErrorClass::InvalidOption, ErrorKind::InvalidInput, None),
+            (ErrorClass::ContextLength, ErrorKind::InvalidInput, None),
+            (ErrorClass::NotFound, ErrorKind::Agent, Some("`wharf doctor claude` shows more")),
+        ] {
+            let error = not_built("claude", "build the prompt", &Failure::new(class, "it is too long"));
+            assert_eq!((error.kind(), error.hint()), (kind, hint), "{class}");
+        }
+    }
 
     #[test]
     fn an_agent_takes_messages_if_it_can_be_steered_and_its_stdin_stays_open() {

@@ -182,7 +182,7 @@ impl Launcher {
     ) -> Result<Run> {
         let Prepared { turn, resolved, plan, mut instance } = prepared;
         let mut record = RunRecord::new(&self.dirs.data, sessions.is_some(), &self.config.recording)?;
-        let used_before = used_before(sessions.as_deref(), &turn.session);
+        let used_before = used_before(sessions.as_deref(), &adapter.info().id, &turn.session);
 
         let session = sessions.as_ref().map(|sessions| {
             SessionUse::new(sessions.clone(), Runs::new(self.dirs.runs()), &adapter.info().id, record.run())
@@ -213,6 +213,7 @@ impl Launcher {
             exit_behavior: plan.exit_behavior,
             frame_limit: options.frame_limit.or(self.config.limits.frame_bytes).unwrap_or(DEFAULT_FRAME_LIMIT),
             used_before,
+            prices: self.config.prices.clone(),
         };
         let clock = RunClock::start();
         let mut journal = Journal::new(record.files()?, secrets.clone());
@@ -264,8 +265,11 @@ impl Launcher {
             stdin_open: plan.stdin_open,
             keep_alive: options.keep_alive,
             session: turn.session.clone(),
+            structured_output: turn.expects_structured_output(&plan.unsupported),
             unsupported: plan.unsupported.clone(),
+            no_messages: plan.no_messages.clone(),
             used_before: launch.used_before.clone(),
+            prices: launch.prices.clone(),
             timed: true,
         });
         let context = TurnContext {
@@ -334,9 +338,9 @@ fn run_started(
 }
 
 /// What the session had used before, if the agent reported it.
-fn used_before(sessions: Option<&Sessions>, choice: &SessionChoice) -> Usage {
+fn used_before(sessions: Option<&Sessions>, adapter: &str, choice: &SessionChoice) -> Usage {
     let (SessionChoice::Resume(id) | SessionChoice::Fork(id)) = choice else { return Usage::default() };
-    let entry = sessions.and_then(|sessions| sessions.find(id).ok().flatten());
+    let entry = sessions.and_then(|sessions| sessions.find_of(Some(adapter), None, id).ok().flatten());
     entry.and_then(|entry| entry.session_usage).unwrap_or_default()
 }
 

@@ -9,7 +9,7 @@ use super::records::{EndRecord, LaunchRecord, NoteRecord};
 use super::writer::{RecordingWriter, Summary};
 use crate::config::RecordingConfig;
 use crate::error::{Error, Result};
-use crate::sessions::{SessionTurn, Sessions};
+use crate::sessions::{RunUsage, SessionTurn, Sessions};
 use std::fs::{File, OpenOptions};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
@@ -117,6 +117,7 @@ impl RunRecord {
             let turn = session_turn(launch, &report, result.session_usage);
             // The run is recorded: a failure to remember its session must not make it a failed run.
             warn_if_failed(sessions.remember_turn(&turn).map(drop));
+            warn_if_failed(sessions.count_usage(&run_usage(&self.run, launch, &report)));
             warn_if_failed(sessions.release(&self.run));
             let started = &launch.started;
             let version = launch.binary.version.as_deref();
@@ -202,6 +203,19 @@ pub(super) fn session_turn(
         session_usage,
         run: report.run.clone(),
         ended: SystemTime::now(),
+    }
+}
+
+/// What a run used.
+pub(super) fn run_usage(run: &str, launch: &LaunchRecord, report: &Report) -> RunUsage {
+    RunUsage {
+        run: run.to_owned(),
+        started: launch.started.started,
+        adapter: launch.started.adapter.id.clone(),
+        model: report.model.clone(),
+        outcome: report.outcome,
+        labels: launch.started.labels.clone(),
+        usage: report.usage.clone(),
     }
 }
 

@@ -5,7 +5,7 @@ use super::reader::RecordingReader;
 use crate::error::{Error, Result};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
-use wharf_core::model::{Binary, EventKind, Exit, ExitBehavior, Framing, RunStarted, Turn, Usage};
+use wharf_core::model::{Binary, EventKind, Exit, ExitBehavior, Framing, Prices, RunStarted, Turn, Usage};
 use wharf_core::turn::EndFacts;
 
 /// The first record of a recording: everything that a replay needs beside the bytes.
@@ -32,6 +32,9 @@ pub struct LaunchRecord {
     pub frame_limit: usize,
     /// What the session had used before.
     pub used_before: Usage,
+    /// The user's prices, by which a cost was estimated.
+    #[serde(default, skip_serializing_if = "Prices::is_empty")]
+    pub prices: Prices,
 }
 
 impl LaunchRecord {

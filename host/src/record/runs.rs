@@ -13,10 +13,10 @@ use crate::disk::{Links, open_plain_file, read_at_most, read_plain_file};
 use crate::error::{Error, Result};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use std::io::{self, Seek as _};
+use std::io::{self, BufRead as _, Read as _, Seek as _};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
-use wharf_core::model::{Event, EventKind, Labels, Outcome, time};
+use wharf_core::model::{Event, EventKind, Labels, Outcome, Report, SessionInfo, Usage, time};
 
 /// How many runs an ambiguous prefix lists.
 const MOST_LISTED: usize = 10;
@@ -69,7 +69,7 @@ impl Runs {
             filter.labels.iter().all(|(name, value)| entry.labels.get(name) == Some(value))
                 && filter.workspace.as_ref().is_none_or(|workspace| entry.workspace.as_ref() == Some(workspace))
         });
-        Ok(entries.take(filter.limit.unwrap_or(usize::MAX)).collect())
+        Ok(entries.take(filter.limit.unwrap_or(usize::MAX)).map(with_events).collect())
     }
 
     /// The run with this id, or with an id that starts with the text, or the newest for `last`.
@@ -115,7 +115,7 @@ impl Runs {
             Err(_) if held => RunState::Running,
             // On a full disk the receipt is missing, though the run came to its end.
             Err(_) => match last_report(&place.path.join(EVENTS)) {
-                Some((outcome, ended)) => RunState::Ended { outcome, ended },
+                Some((report, ended)) => RunState::Ended { outcome: report.outcome, ended },
                 None => RunState::Torn,
             },
         };
@@ -134,6 +134,9 @@ impl Runs {
             adapter,
             prompt,
             workspace,
+            session: None,
+            model: None,
+            usage: None,
             labels,
             state,
         }
@@ -160,6 +163,12 @@ pub struct RunEntry {
     pub prompt: Option<String>,
     /// The folder that the agent worked in.
     pub workspace: Option<PathBuf>,
+    /// The agent's session; null if the agent has not named one.
+    pub session: Option<String>,
+    /// The model that answered, if it is known.
+    pub model: Option<String>,
+    /// What the run used; null until it has ended, or if nothing is known.
+    pub usage: Option<Usage>,
     /// The labels that the caller gave it.
     pub labels: Labels,
     /// Whether it is live, or how it ended.
@@ -208,19 +217,59 @@ fn state_from(receipt: &[u8]) -> RunState {
     }
 }
 
-/// How the run ended according to its events, and when the last of them was written.
-fn last_report(events: &Path) -> Option<(Outcome, SystemTime)> {
-    /// The largest report that is looked at.
-    const LIMIT: u64 = 64 << 20;
+/// The entry with what the run's events say about it.
+fn with_events(mut entry: RunEntry) -> RunEntry {
+    let events = entry.path.join(EVENTS);
+    if let Some((report, _)) = last_report(&events) {
+        entry.session = report.session.map(|session| session.id);
+        (entry.model, entry.usage) = (report.model, report.usage);
+    } else if let Ok(session) = session_so_far(&events) {
+        (entry.session, entry.model) = (session.id, session.model);
+    }
+    entry
+}
+
+/// The report of a run, and when it was written.
+fn last_report(events: &Path) -> Option<(Report, SystemTime)> {
+    /// How much of the end is looked at: most reports are short.
+    const PIECES: [u64; 3] = [64 << 10, 1 << 20, 64 << 20];
     let mut file = open_plain_file(events, Links::Refuse).ok()?;
     let found = file.metadata().ok()?;
-    file.seek(io::SeekFrom::Start(found.len().saturating_sub(LIMIT))).ok()?;
-    let end = read_at_most(file, LIMIT).ok()?;
-    let last = end.strip_suffix(b"\n")?.rsplit(|byte| *byte == b'\n').next()?;
-    match serde_json::from_slice::<Event>(last).ok()?.kind {
-        EventKind::Report(report) => Some((report.outcome, found.modified().ok()?)),
-        _ => None,
+    for piece in PIECES {
+        let start = found.len().saturating_sub(piece);
+        file.seek(io::SeekFrom::Start(start)).ok()?;
+        let end = read_at_most(&mut file, piece).ok()?;
+        let lines = end.strip_suffix(b"\n")?;
+        match lines.iter().rposition(|byte| *byte == b'\n') {
+            None if start > 0 => {}
+            newline => {
+                let last = &lines[newline.map_or(0, |newline| newline + 1)..];
+                return match serde_json::from_slice::<Event>(last).ok()?.kind {
+                    EventKind::Report(report) => Some((*report, found.modified().ok()?)),
+                    _ => None,
+                };
+            }
+        }
     }
+    None
+}
+
+/// What the first events of a run say about its session. Agents name it at their start.
+fn session_so_far(events: &Path) -> io::Result<SessionInfo> {
+    /// How much of the beginning is looked at.
+    const HEAD: u64 = 1 << 20;
+    let mut known = SessionInfo::default();
+    let mut lines = io::BufReader::new(open_plain_file(events, Links::Refuse)?.take(HEAD));
+    let mut line = Vec::new();
+    while lines.read_until(b'\n', &mut line)? > 0 {
+        let event = serde_json::from_slice::<Event>(&line).map(|event| event.kind);
+        if let Ok(EventKind::Session(session)) = event {
+            known.id = session.id.or(known.id);
+            known.model = session.model.or(known.model);
+        }
+        line.clear();
+    }
+    Ok(known)
 }
 
 fn ambiguous(prefix: &str, found: &[Place]) -> Error {

@@ -6,7 +6,7 @@ use crate::record::folder::tests::{create_ended, id, new_root};
 use crate::record::format::Kind;
 use crate::record::writer::RecordingWriter;
 use std::fs;
-use wharf_core::model::{AdapterId, AgentId, Binary, ExitBehavior, Framing, RunStarted, Turn, Usage};
+use wharf_core::model::{AdapterId, AgentId, Binary, ExitBehavior, Framing, Prices, RunStarted, Turn, Usage};
 
 fn list(root: &Path, filter: &RunFilter) -> Vec<RunEntry> {
     Runs::new(root.to_owned()).list(filter).expect("a list")
@@ -41,6 +41,7 @@ fn create_launched(root: &Path, id: &str, workspace: &str, labels: Labels) {
         exit_behavior: ExitBehavior::ByItself,
         frame_limit: 1024,
         used_before: Usage::default(),
+        prices: Prices::default(),
     };
     let mut writer = RecordingWriter::create(&folder.recording(), u64::MAX).expect("a new file");
     writer.append(Kind::Launch, 0, &serde_json::to_vec(&launch).expect("JSON")).expect("written");
@@ -239,4 +240,29 @@ fn a_pipe_in_the_place_of_a_file_of_a_run_is_not_waited_for() {
     run.event_lines().expect_err("not a file");
     run.launch().expect_err("not a file");
     runs.delete(&run).expect_err("its lock is not a file");
+}
+
+#[test]
+fn an_entry_has_the_session_and_the_usage_as_far_as_they_are_known() {
+    let (_folder, root) = new_root();
+    let session = |id: &str| format!(r#"{{"seq":1,"at":0,"type":"session","id":"{id}","model":"m"}}"#);
+    let events = |second, lines: &[String]| {
+        create_launched(&root, &id(second), "/w", Labels::new());
+        fs::write(root.join(id(second)).join(EVENTS), lines.join("\n") + "\n").expect("written");
+    };
+    let mut report = wharf_core::model::Report::new(Outcome::Completed);
+    report.session = Some(wharf_core::model::ReportSession::new("last", None));
+    report.usage = Some(Usage::default());
+    // Longer than the first piece of the end that is read.
+    report.answer = Some("a".repeat(200_000));
+    let report = Event::new(2, std::time::Duration::ZERO, EventKind::Report(Box::new(report)));
+    events(1, &[session("a"), session("b"), "{\"cut".to_owned()]);
+    events(2, &[session("a"), serde_json::to_string(&report).expect("JSON")]);
+    let [ended, torn] = &list(&root, &RunFilter::default())[..] else { panic!("two runs") };
+    assert_eq!(
+        (torn.state.clone(), torn.session.as_deref(), torn.model.as_deref()),
+        (RunState::Torn, Some("b"), Some("m"))
+    );
+    assert_eq!((ended.session.as_deref(), ended.usage.clone()), (Some("last"), Some(Usage::default())));
+    assert!(matches!(ended.state, RunState::Ended { outcome: Outcome::Completed, .. }));
 }

@@ -3,7 +3,7 @@
 //! The lock file of such a run is left, and nobody holds the lock. It is removed when the session is remembered, so this
 //! happens once.
 
-use super::finish::session_turn;
+use super::finish::{run_usage, session_turn};
 use super::folder::{EVENTS, Lock, RECORDING, locked};
 use super::records::LaunchRecord;
 use crate::disk::{Links, open_plain_file};
@@ -47,7 +47,8 @@ pub(crate) fn remember_torn_runs(root: &Path, sessions: &Path) {
 
 fn remember(run: &str, folder: &Path, path: &Path, open: &mut Option<Sessions>) -> Result<()> {
     let launch = LaunchRecord::read(&folder.join(RECORDING))?;
-    let result = torn(events(&folder.join(EVENTS))?, launch.turn.session.clone(), launch.used_before.clone());
+    let events = events(&folder.join(EVENTS))?;
+    let result = torn(events, launch.turn.session.clone(), launch.used_before.clone(), launch.prices.clone());
     let mut report = result.report;
     report.run = Some(run.to_owned());
     let sessions = match open {
@@ -57,6 +58,7 @@ fn remember(run: &str, folder: &Path, path: &Path, open: &mut Option<Sessions>) 
     if !sessions.knows_run(run)? {
         sessions.remember_turn(&session_turn(&launch, &report, result.session_usage))?;
     }
+    sessions.count_usage(&run_usage(run, &launch, &report))?;
     sessions.release(run)
 }
 

@@ -6,7 +6,7 @@ use crate::guest::{Adapter, Instance};
 use crate::launch::plan_unchecked;
 use crate::record::{EndRecord, LaunchRecord};
 use std::time::{Duration, SystemTime};
-use wharf_core::model::{AgentId, Binary, Exit, RunStarted, Turn, Usage};
+use wharf_core::model::{AgentId, Binary, Exit, Prices, RunStarted, Turn, Usage};
 use wharf_core::stream::frame::DEFAULT_FRAME_LIMIT;
 use wharf_core::turn::{AdapterInput, EndFacts};
 
@@ -56,6 +56,7 @@ pub(crate) async fn capture(adapter: &Adapter, capture: Capture) -> Result<Repla
         exit_behavior: plan.exit_behavior,
         frame_limit: DEFAULT_FRAME_LIMIT,
         used_before: Usage::default(),
+        prices: Prices::default(),
     };
     let facts = EndFacts { cancelled: capture.cancelled, ..EndFacts::default() };
     let end = EndRecord { facts, ..EndRecord::default() };

@@ -106,8 +106,10 @@ impl Player {
             // Whether another turn came is in the recording too.
             keep_alive: true,
             session: launch.turn.session.clone(),
+            structured_output: launch.turn.expects_structured_output(&launch.started.unsupported),
             unsupported: launch.started.unsupported.clone(),
             used_before: launch.used_before.clone(),
+            prices: launch.prices.clone(),
             timed,
             ..DriverConfig::default()
         });

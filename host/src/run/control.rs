@@ -3,7 +3,7 @@
 use std::pin::Pin;
 use std::task::{Context, Poll};
 use tokio::sync::{mpsc, oneshot};
-use wharf_core::model::{Answer, NextTurn};
+use wharf_core::model::{Answer, InputRejected, NextTurn};
 
 /// Controls a run. Cheap to clone, and may outlive the run.
 ///
@@ -62,6 +62,13 @@ impl Controller {
         self.send(Request::NextTurn(turn))
     }
 
+    /// Reports something that was sent for this run and is none of these calls, as an
+    /// [`InputRejected`](crate::event::EventKind::InputRejected) event. For a program that takes controls from others:
+    /// they learn from the events what came of them.
+    pub fn reject(&self, rejected: InputRejected) -> Ticket {
+        self.send(Request::Reject(rejected))
+    }
+
     /// Ends the run after the current turn: the agent exits.
     pub fn finish_after_turn(&self) -> Ticket {
         self.send(Request::FinishAfterTurn)
@@ -86,6 +93,7 @@ pub(super) enum Request {
     Answer(Answer),
     Message(String),
     NextTurn(NextTurn),
+    Reject(InputRejected),
     FinishAfterTurn,
     Cancel,
 }

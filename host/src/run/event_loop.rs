@@ -242,13 +242,14 @@ impl EventLoop {
         let input = match request {
             Request::Answer(answer) => Input::Answer(answer),
             Request::Message(text) if self.stdin.has_room() => Input::Message(text),
-            Request::Message(_) => Input::MessageUnread,
+            Request::Message(text) => Input::MessageUnread(text),
+            Request::Reject(rejected) => Input::Rejected(rejected),
             Request::NextTurn(next) => Input::NextTurn(Box::new(self.exchange.next_turn(next))),
             Request::FinishAfterTurn => Input::FinishAfterTurn,
             Request::Cancel => Input::Cancel,
         };
         let EventLoop { exchange, journal, buffer, clock, .. } = self;
-        let mut sink = Outcome { sink: buffer, done: always_done, notice: None };
+        let mut sink = Outcome { sink: buffer, done: always_done, reason: None };
         let mut io = Io { now: clock.now(), journal, sink: &mut sink };
         let actions = exchange.input(input, &mut io).await;
         let delivery = sink.delivery();
@@ -348,12 +349,13 @@ impl EventLoop {
 struct Outcome<'a> {
     sink: &'a mut EventBuffer,
     done: bool,
-    notice: Option<String>,
+    /// Why it was rejected, or what the adapter said.
+    reason: Option<String>,
 }
 
 impl Outcome<'_> {
     fn delivery(self) -> Delivery {
-        match self.notice {
+        match self.reason {
             Some(reason) if !self.done => Delivery::Refused(reason),
             _ => Delivery::Done,
         }
@@ -367,7 +369,8 @@ impl EventSink for Outcome<'_> {
                 EventKind::AskAnswered(_) | EventKind::MessageSent { .. } | EventKind::TurnStarted { .. } => {
                     self.done = true;
                 }
-                EventKind::Notice { text, .. } => self.notice = Some(text.clone()),
+                EventKind::InputRejected(rejected) => self.reason = Some(rejected.reason.clone()),
+                EventKind::Notice { text, .. } => self.reason = Some(text.clone()),
                 _ => {}
             }
         }

@@ -11,7 +11,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 use tokio::sync::mpsc;
 use tracing::Instrument as _;
-use wharf_core::model::{Answer, Event, EventKind, NextTurn, Report};
+use wharf_core::model::{Answer, Event, EventKind, InputRejected, NextTurn, Report};
 
 /// How many batches of events wait for their reader before the agent's pipes are no longer read.
 const WAITING: usize = 4;
@@ -57,6 +57,11 @@ impl Run {
     /// See [`Controller::next_turn`].
     pub fn next_turn(&self, turn: NextTurn) -> Ticket {
         self.control.next_turn(turn)
+    }
+
+    /// See [`Controller::reject`].
+    pub fn reject(&self, rejected: InputRejected) -> Ticket {
+        self.control.reject(rejected)
     }
 
     /// See [`Controller::finish_after_turn`].

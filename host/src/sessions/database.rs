@@ -16,7 +16,7 @@ const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The steps from each version of the file to the next. The file's `user_version` is the number of steps that were
 /// done. A released step is never changed; every change of the schema is a new step.
-const STEPS: [&str; 4] = [
+const STEPS: [&str; 5] = [
     "
     CREATE TABLE sessions (
         number INTEGER PRIMARY KEY,
@@ -91,6 +91,19 @@ const STEPS: [&str; 4] = [
                 THEN '{\"micros\":' || (session_usage -> '$.cost_micros') || ',\"currency\":\"USD\"}' END),
             '$.api_ms', json(session_usage -> '$.api_millis')), '$.cost_micros', '$.api_millis')
         WHERE json_valid(session_usage);
+",
+    "
+    -- What each run used. It outlives the run's recording: a sum must not shrink when old recordings are deleted.
+    CREATE TABLE run_usage (
+        run TEXT PRIMARY KEY,
+        started INTEGER NOT NULL,  -- seconds since 1970
+        adapter TEXT NOT NULL,
+        model TEXT,
+        outcome TEXT NOT NULL,  -- JSON, as the events have it
+        labels TEXT NOT NULL,   -- JSON
+        usage TEXT              -- JSON; null if nothing is known
+    ) STRICT, WITHOUT ROWID;
+    CREATE INDEX run_usage_started ON run_usage (started);
 ",
 ];
 

@@ -115,20 +115,37 @@ impl Sessions {
     /// The session that has or had this id, or an id that starts with it. None if wharf knows no such session, which is
     /// not an error: the agent may know a session that was started without wharf.
     pub fn find(&self, id_or_prefix: &str) -> Result<Option<SessionEntry>> {
+        self.find_of(None, None, id_or_prefix)
+    }
+
+    /// The same among the sessions of an adapter. Of several that an id's beginning fits, the one in the workspace
+    /// counts, if there is only one.
+    pub fn find_of(
+        &self,
+        adapter: Option<&str>,
+        workspace: Option<&Path>,
+        id_or_prefix: &str,
+    ) -> Result<Option<SessionEntry>> {
         if id_or_prefix.is_empty() {
             return Err(Error::invalid("the id of a session must not be empty").with_hint(HINT));
         }
         let matching = |condition: &str| {
             self.read(|connection| {
                 let sql = format!(
-                    "{SELECT} WHERE number IN (SELECT session FROM session_ids WHERE {condition}) ORDER BY touched DESC"
+                    "{SELECT} WHERE number IN (SELECT session FROM session_ids WHERE {condition}
+                        AND adapter = coalesce(?2, adapter)) ORDER BY touched DESC"
                 );
-                connection.prepare(&sql)?.query_map([id_or_prefix], read_entry)?.collect::<rusqlite::Result<Vec<_>>>()
+                let mut statement = connection.prepare(&sql)?;
+                statement.query_map(params![id_or_prefix, adapter], read_entry)?.collect::<rusqlite::Result<Vec<_>>>()
             })
         };
         let mut found = matching("id = ?1")?;
         if found.is_empty() {
             found = matching("substr(id, 1, length(?1)) = ?1")?;
+        }
+        let here = |entry: &SessionEntry| workspace.is_some_and(|workspace| entry.workspace == workspace);
+        if found.len() > 1 && found.iter().filter(|entry| here(entry)).count() == 1 {
+            found.retain(here);
         }
         if found.len() > 1 {
             return Err(ambiguous(id_or_prefix, &found));
@@ -183,7 +200,10 @@ fn ambiguous(prefix: &str, found: &[SessionEntry]) -> Error {
     if found.len() > MOST_LISTED {
         lines.push(format!("and {} more", found.len() - MOST_LISTED));
     }
-    Error::invalid(lines.join("\n  ")).with_hint("give more of the id")
+    // Two adapters may have a session with the same id, of which no more can be given.
+    let same_id = found.iter().all(|entry| entry.id == found[0].id);
+    let hint = if same_id { "name the adapter too: --adapter" } else { "give more of the id, or name the adapter" };
+    Error::invalid(lines.join("\n  ")).with_hint(hint)
 }
 
 fn find_number(connection: &Connection, adapter: &str, id: &str) -> rusqlite::Result<Option<i64>> {
@@ -253,16 +273,16 @@ fn read_entry(row: &Row<'_>) -> rusqlite::Result<SessionEntry> {
     })
 }
 
-fn json(value: &impl Serialize) -> rusqlite::Result<String> {
+pub(super) fn json(value: &impl Serialize) -> rusqlite::Result<String> {
     serde_json::to_string(value).map_err(|error| rusqlite::Error::ToSqlConversionFailure(error.into()))
 }
 
-fn parse<T: DeserializeOwned>(column: usize, text: &str) -> rusqlite::Result<T> {
+pub(super) fn parse<T: DeserializeOwned>(column: usize, text: &str) -> rusqlite::Result<T> {
     serde_json::from_str(text)
         .map_err(|error| rusqlite::Error::FromSqlConversionFailure(column, Type::Text, error.into()))
 }
 
-fn seconds(time: SystemTime) -> i64 {
+pub(super) fn seconds(time: SystemTime) -> i64 {
     integer(time.duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs()))
 }
 

@@ -48,10 +48,10 @@ async fn a_ticket_says_whether_a_control_was_carried_out() {
     let mut run = host.start(&adapter, turn, options).await.unwrap();
     read_until(&mut run, |kind| matches!(kind, EventKind::Ask(_))).await;
 
-    refused(run.answer(Answer::new("no such ask", Decision::Allow)).await, "no such ask");
+    refused(run.answer(Answer::new("none", Decision::Allow)).await, "no such ask");
     refused(run.next_turn(NextTurn::new("too early")).await, "has not ended");
     assert_eq!(run.answer(Answer::new("a", Decision::Allow)).await, Delivery::Done);
-    refused(run.answer(Answer::new("a", Decision::Allow)).await, "`a`");
+    refused(run.answer(Answer::new("a", Decision::Allow)).await, "not open any more");
     assert_eq!(run.message("one more thing").await, Delivery::Done);
     read_until(&mut run, |kind| matches!(kind, EventKind::TurnEnded(_))).await;
 
@@ -77,7 +77,7 @@ async fn a_message_to_an_agent_that_takes_none_is_refused() {
     let script = Script::new().line(HELLO).step(&format!("wait-file {}", sandbox.path("go").display())).line(DONE);
     let mut run = host.start(&adapter, sandbox.turn("script", &script), RunOptions::default()).await.unwrap();
     read_until(&mut run, |kind| matches!(kind, EventKind::Session(_))).await;
-    refused(run.message("hello?").await, "the agent's stdin is closed");
+    refused(run.message("hello?").await, "stdin does not stay open");
     refused(run.next_turn(NextTurn::new("more")).await, "the agent's stdin is closed");
     sandbox.write("go", "");
     assert_eq!(run.finish().await.unwrap().outcome, Outcome::Completed);

@@ -154,7 +154,7 @@ async fn an_answered_ask_says_by_whom_and_by_which_name() {
         options.rules = rules;
         let mut timeouts = Timeouts::default();
         if by == AnsweredBy::Timeout {
-            timeouts.ask = std::time::Duration::from_millis(50);
+            timeouts.ask = Some(std::time::Duration::from_millis(50));
         }
         options.timeouts = Some(timeouts);
         let turn = sandbox.turn("script", &script).with_approvals(Approvals::Ask);

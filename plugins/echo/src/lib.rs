@@ -18,7 +18,9 @@ mod tests;
 /// The versions that it was tested with: the agent comes with wharf.
 const TESTED: Tested = Tested(&[Version(1, 0, 0)]);
 
-const INSTALL: &str = "it comes with wharf";
+/// How to get the agent.
+const INSTALL: &str = "it is part of the program `wharf`, which finds itself; a program that embeds the library names \
+    one in its configuration: [programs] echo = \"/path/to/wharf\"";
 
 /// The state of one run: the settings that the output is read with.
 #[derive(Default)]

@@ -134,7 +134,7 @@ impl<'a> Testbed<'a> {
 
     /// The first arguments of every `wharf run`.
     fn run_args(&self) -> Vec<String> {
-        let args = ["run", "--json", "--timeout-total", LIMIT, "--adapter"].map(str::to_owned);
+        let args = ["run", "--json", "--total-timeout", LIMIT, "--adapter"].map(str::to_owned);
         args.into_iter().chain([self.agent.adapter()]).collect()
     }
 
@@ -152,7 +152,7 @@ impl<'a> Testbed<'a> {
     pub(crate) fn start(&self, url: &str, login: Login, args: &[&str]) -> Result<Running, String> {
         let mut command = self.wharf(url, login);
         command.args(self.run_args()).args(args);
-        if args.contains(&"--messages") {
+        if args.contains(&"--control") {
             command.stdin(Stdio::piped());
         }
         let mut child =
@@ -221,7 +221,7 @@ impl Running {
         self.send_line(&serde_json::json!({ "type": "message", "text": text }))
     }
 
-    /// Writes a line of the kind that `--messages --json` reads.
+    /// Writes a line of the kind that `--control --json` reads.
     pub(crate) fn send_line(&mut self, line: &serde_json::Value) -> Result<(), String> {
         let stdin = self.child.stdin.as_mut().ok_or("stdin is not piped")?;
         writeln!(stdin, "{line}").map_err(|error| format!("cannot write to wharf's stdin: {error}"))

@@ -2,6 +2,8 @@
 
 use clap::{Args, ValueEnum};
 use std::path::PathBuf;
+use std::time::Duration;
+use wharf::TimeoutSetting;
 
 /// A turn, and how it runs.
 #[derive(Debug, Clone, Args)]
@@ -94,33 +96,35 @@ pub(crate) struct RunArgs {
     /// Report whole messages only, not text while it is being written
     #[arg(long)]
     pub(crate) no_stream: bool,
-    /// Read messages to the agent from standard input while the turn runs, one per line
+    /// Control the turn from standard input while it runs: answers, messages, a cancel
     ///
     /// With --json each line is an object: {"type":"message","text":…}, {"type":"answer","ask":…,"decision":…} or
-    /// {"type":"cancel"}. An answer may have a "name", for the event. The prompt comes as an argument or with --file.
+    /// {"type":"cancel"}. An answer may have a "name", for the event. A line that is not carried out is an
+    /// input-rejected event. Without --json each line is a message to the agent. The prompt comes as an argument or with
+    /// --file.
     #[arg(long)]
-    pub(crate) messages: bool,
-    /// Keep the agent's process alive for further turns, which come with --messages and --json
+    pub(crate) control: bool,
+    /// Keep the agent's process alive for further turns, which come with --control and --json
     ///
     /// After a turn has ended, as {"type":"next-turn","prompt":…}, with another "model" or other "approvals" if they are
     /// given. The end of standard input finishes the run after the current turn.
-    #[arg(long, requires_all = ["messages", "json"])]
+    #[arg(long, requires_all = ["control", "json"])]
     pub(crate) keep_alive: bool,
-    /// Timeout for the first output, in seconds
-    #[arg(long, value_name = "SECONDS")]
-    pub(crate) timeout_first_output: Option<f64>,
-    /// Timeout without output, while no tool runs and no ask is open, in seconds
-    #[arg(long, value_name = "SECONDS")]
-    pub(crate) timeout_idle: Option<f64>,
-    /// Timeout for the whole run, in seconds
-    #[arg(long, value_name = "SECONDS")]
-    pub(crate) timeout_total: Option<f64>,
-    /// Time until an ask counts as denied, in seconds
-    #[arg(long, value_name = "SECONDS")]
-    pub(crate) timeout_ask: Option<f64>,
-    /// Time between asking the agent to stop and killing it, in seconds
-    #[arg(long, value_name = "SECONDS")]
-    pub(crate) grace: Option<f64>,
+    /// Timeout for the first output: none, or a duration such as 90s, 5m, 1h30m (default: 5m)
+    #[arg(long, value_name = "TIME")]
+    pub(crate) first_output_timeout: Option<TimeoutSetting>,
+    /// Timeout without output, while no tool runs and no ask is open (default: 15m)
+    #[arg(long, value_name = "TIME")]
+    pub(crate) idle_timeout: Option<TimeoutSetting>,
+    /// Timeout for the whole run (default: none)
+    #[arg(long, value_name = "TIME")]
+    pub(crate) total_timeout: Option<TimeoutSetting>,
+    /// Time until an ask counts as denied, which blocks the turn; none waits (default: 5m)
+    #[arg(long, value_name = "TIME")]
+    pub(crate) ask_timeout: Option<TimeoutSetting>,
+    /// Time between asking the agent to stop and killing it (default: 5s)
+    #[arg(long, value_name = "TIME", value_parser = wharf::parse_duration)]
+    pub(crate) grace: Option<Duration>,
     /// Size limit of a line in bytes; a longer one is reported and skipped
     #[arg(long, value_name = "BYTES")]
     pub(crate) limit_frame: Option<usize>,

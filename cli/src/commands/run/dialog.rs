@@ -1,10 +1,11 @@
 //! A person at the terminal: asks are shown one after the other, and lines are answers or messages.
 
-use crate::ui::input::{self, Lines};
+use crate::ui::input::{self, Line, Lines};
 use crate::ui::{BOLD, DIM, Shell, foreign, ours};
 use std::collections::VecDeque;
 use wharf::Controller;
 use wharf::ask::Ask;
+use wharf::event::{InputRejected, RejectedInput};
 
 /// What a person is asked and types.
 pub(super) struct Dialog<'a> {
@@ -30,7 +31,7 @@ impl<'a> Dialog<'a> {
         if self.open.is_empty() {
             // What was typed before the question was shown is not an answer to it.
             while let Some(line) = self.lines.waiting() {
-                send(&line, self.controller);
+                self.send(line);
             }
             self.lines.start();
             show_ask(&ask, self.shell);
@@ -56,15 +57,16 @@ impl<'a> Dialog<'a> {
     }
 
     /// A line that a person typed: an answer, or a message to the agent.
-    pub(super) fn line(&mut self, line: Option<&str>) {
+    pub(super) fn line(&mut self, line: Option<Line>) {
         let Some(ask) = self.open.pop_front() else {
             match line {
-                Some(line) => send(line, self.controller),
+                Some(line) => self.send(line),
                 None => drop(self.controller.finish_after_turn()),
             }
             return;
         };
-        match input::answer(&ask, line) {
+        let line = line.transpose().map_err(|(_, reason)| reason);
+        match line.and_then(|line| input::answer(&ask, line.as_deref())) {
             Ok(answer) => {
                 drop(self.controller.answer(answer.by(user())));
                 self.show_next();
@@ -76,6 +78,18 @@ impl<'a> Dialog<'a> {
             }
         }
     }
+
+    /// A line that answers no question is a message to the agent. The events say whether it was sent.
+    fn send(&self, line: Line) {
+        match line {
+            Ok(line) if line.trim().is_empty() => {}
+            Ok(line) => drop(self.controller.message(line)),
+            Err((head, reason)) => {
+                self.shell.warn(ours("a line of standard input was not sent: ").foreign(&reason));
+                drop(self.controller.reject(InputRejected::new(RejectedInput::Line, &head, reason)));
+            }
+        }
+    }
 }
 
 fn show_ask(ask: &Ask, shell: &Shell) {
@@ -84,13 +98,6 @@ fn show_ask(ask: &Ask, shell: &Shell) {
         shell.say(ours("  ").foreign(&ask.detail).in_style(DIM));
     }
     shell.say(ours("  ").foreign(input::choices_text(ask)));
-}
-
-/// A line that answers no question is a message to the agent. The events say whether it was sent.
-fn send(line: &str, controller: &Controller) {
-    if !line.trim().is_empty() {
-        drop(controller.message(line));
-    }
 }
 
 /// The name of the person at the terminal, for the event that says who answered.

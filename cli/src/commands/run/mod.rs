@@ -1,6 +1,7 @@
 //! `wharf run` and `wharf demo`: a live turn.
 
 pub(crate) mod args;
+mod channel;
 mod dialog;
 
 use args::RunArgs;
@@ -8,46 +9,27 @@ use args::RunArgs;
 use crate::exit;
 use crate::host::host;
 use crate::signals::Signals;
-use crate::turn::{adapter_for, reads_prompt, run_options, turn};
-use crate::ui::input::{self, Control, Lines};
-use crate::ui::{BOLD, DIM, Shell, Text, View, ours, output};
+use crate::turn::{adapter_for, nobody_answers, reads_prompt, run_options, turn};
+use crate::ui::{BOLD, DIM, Shell, View, foreign, input, ours, output};
+use channel::Channel;
 use dialog::Dialog;
 use std::pin::Pin;
 use std::process::ExitCode;
 use std::time::Duration;
 use wharf::event::{EventKind, Outcome};
-use wharf::{Controller, Error, ErrorKind, Result, Run};
+use wharf::{Error, Result, Run};
 
 /// What a person reads after the first signal.
 const STOPPING: &str = "Stopping; press Ctrl-C again to kill it";
 
 /// Runs a turn.
 pub(crate) async fn run(args: RunArgs, shell: &Shell) -> Result<ExitCode> {
-    // This program starts no children but agents, so it may adopt the processes that they leave behind.
-    wharf::become_subreaper().map_err(|error| Error::system("becoming the parent of orphaned processes", error))?;
-    let host = host(&args.workspace)?;
-    let (adapter, host) = adapter_for(&args, host).await?;
     // On a terminal a person can be asked; elsewhere nobody can, unless rules say so.
     let terminal = shell.has_person() && !args.json;
-    let turn = turn(&args, &host, &adapter, terminal)?;
-    let options = run_options(&args, &host, terminal)?;
-    // Until the agent has started, a signal ends everything at once, the probes too. One that comes while the agent is
-    // being started is for the run: the same listener receives it.
-    let mut signals = Signals::listen()?;
-    let started = tokio::select! {
-        started = host.start(&adapter, turn, options) => started,
-        () = signals.any() => return Ok(exit::of_outcome(Outcome::Cancelled)),
-    };
-    let run = match started {
-        Ok(run) => run,
-        Err(error) => {
-            if args.json && matches!(error.kind(), ErrorKind::Agent | ErrorKind::Adapter) {
-                let mut line = serde_json::to_vec(&wharf::not_started(&error)).unwrap_or_default();
-                line.push(b'\n');
-                shell.json_lines(&line);
-            }
-            return Err(error);
-        }
+    let Some((run, signals)) =
+        start(&args, terminal, shell).await.inspect_err(|error| not_started(&args, error, shell))?
+    else {
+        return Ok(exit::of_outcome(Outcome::Cancelled));
     };
     if shell.verbose {
         shell.say(ours("  run ").foreign(run.id()).in_style(DIM));
@@ -59,6 +41,39 @@ pub(crate) async fn run(args: RunArgs, shell: &Shell) -> Result<ExitCode> {
     watch(run, &args, terminal, signals, shell).await
 }
 
+/// With `--json` a turn that could not be started has a report too: a program needs to read nothing else.
+pub(crate) fn not_started(args: &RunArgs, error: &Error, shell: &Shell) {
+    if args.json {
+        print_not_started(error, shell);
+    }
+}
+
+pub(crate) fn print_not_started(error: &Error, shell: &Shell) {
+    let mut line = serde_json::to_vec(&wharf::not_started(error)).unwrap_or_default();
+    line.push(b'\n');
+    shell.json_lines(&line);
+}
+
+/// Starts a run. None if a signal came before the agent had started.
+async fn start(args: &RunArgs, terminal: bool, shell: &Shell) -> Result<Option<(Run, Signals)>> {
+    // This program starts no children but agents, so it may adopt the processes that they leave behind.
+    wharf::become_subreaper().map_err(|error| Error::system("becoming the parent of orphaned processes", error))?;
+    let host = host(&args.workspace)?;
+    let (adapter, host) = adapter_for(args, host).await?;
+    let turn = turn(args, &host, &adapter, terminal)?;
+    let options = run_options(args, &host)?;
+    if let Some(warning) = nobody_answers(args, &turn, &options, terminal) {
+        shell.warn(foreign(warning));
+    }
+    // Until the agent has started, a signal ends everything at once, the probes too. One that comes while the agent is
+    // being started is for the run: the same listener receives it.
+    let mut signals = Signals::listen()?;
+    tokio::select! {
+        started = host.start(&adapter, turn, options) => Ok(Some((started?, signals))),
+        () = signals.any() => Ok(None),
+    }
+}
+
 /// How long the reader of the lines may take for one batch, after the run was to be killed.
 const PATIENCE: Duration = Duration::from_secs(1);
 
@@ -67,11 +82,8 @@ const PATIENCE: Duration = Duration::from_secs(1);
 /// Their reader may have closed its end, or be stuck. The first ends the run; the second is waited for until the run is
 /// stopped a second time: everything is recorded, and the receipt still has to be written.
 async fn print(mut run: Run, args: &RunArgs, signals: Signals, shell: &Shell) -> Result<ExitCode> {
-    let mut lines = Lines::default();
-    if args.messages {
-        lines.start();
-    }
     let controller = run.controller();
+    let mut channel = Channel::new(args.control, &controller, shell);
     let mut stops = signals.stop(&controller);
     let mut writing: Option<Pin<Box<dyn Future<Output = std::io::Result<()>> + Send>>> = None;
     let mut reader = Ok(());
@@ -103,10 +115,7 @@ async fn print(mut run: Run, args: &RunArgs, signals: Signals, shell: &Shell) ->
                     }
                 }
             }
-            line = lines.next(), if !lines.ended() => match line {
-                Some(line) => send_json(&line, &controller, shell),
-                None => drop(controller.finish_after_turn()),
-            },
+            () = channel.step() => {}
             () = tokio::time::sleep(PATIENCE), if stopped > 1 && writing.is_some() => {
                 given_up = true;
                 writing = None;
@@ -140,7 +149,7 @@ async fn watch(mut run: Run, args: &RunArgs, terminal: bool, signals: Signals, s
     let mut view = View::new(shell);
     let controller = run.controller();
     let mut dialog = Dialog::new(&controller, shell);
-    if args.messages || (terminal && !reads_prompt(args) && input::in_foreground()) {
+    if args.control || (terminal && !reads_prompt(args) && input::in_foreground()) {
         dialog.lines.start();
     }
     let mut stops = signals.stop(&controller);
@@ -163,25 +172,11 @@ async fn watch(mut run: Run, args: &RunArgs, terminal: bool, signals: Signals, s
                 }
                 Some(kind) => view.show(&kind),
             },
-            line = dialog.lines.next(), if dialog.wants_line() => dialog.line(line.as_deref()),
+            line = dialog.lines.next(), if dialog.wants_line() => dialog.line(line),
             () = stops.next() => {
                 view.end_line();
                 shell.say(ours(STOPPING).in_style(DIM));
             }
         }
-    }
-}
-
-/// A line of JSON, which may be more than a message.
-fn send_json(line: &str, controller: &Controller, shell: &Shell) {
-    if line.trim().is_empty() {
-        return;
-    }
-    match Control::parse(line) {
-        Ok(Control::Message { text }) => drop(controller.message(text)),
-        Ok(Control::Answer(answer)) => drop(controller.answer(answer)),
-        Ok(Control::NextTurn(turn)) => drop(controller.next_turn(turn)),
-        Ok(Control::Cancel) => drop(controller.cancel()),
-        Err(reason) => shell.warn(Text::default().block(reason)),
     }
 }

@@ -45,7 +45,7 @@ fn a_damaged_file_is_an_error_and_not_a_panic() {
 fn the_file_of_a_newer_wharf_is_not_changed() {
     let (_folder, path) = new_path();
     drop(Sessions::open(&path).expect("created"));
-    for version in [5, -1] {
+    for version in [6, -1] {
         let connection = Connection::open(&path).expect("it exists");
         connection.pragma_update(None, "user_version", version).expect("written");
         drop(connection);
@@ -172,7 +172,7 @@ fn a_file_of_version_1_is_migrated_and_loses_nothing() {
     let version: i64 = Connection::open(&path)
         .and_then(|connection| connection.pragma_query_value(None, "user_version", |row| row.get(0)))
         .expect("readable");
-    assert_eq!(version, 4);
+    assert_eq!(version, 5);
     assert_eq!(find(&Sessions::open(&path).expect("it is migrated already"), "c").map(|entry| entry.turns), Some(1));
 }
 

@@ -337,3 +337,25 @@ fn drift_is_counted_by_version() {
     assert_eq!(sessions.drift("echo").expect("readable"), expected);
     assert_eq!(sessions.drift("none").expect("readable"), []);
 }
+
+#[test]
+fn a_session_is_found_among_those_of_its_adapter_and_first_in_its_workspace() {
+    let (_folder, path) = new_path();
+    let sessions = Sessions::open(&path).expect("a new file");
+    for (adapter, id, workspace) in
+        [("echo", "same", "/a"), ("claude", "same", "/a"), ("echo", "prefix-1", "/a"), ("echo", "prefix-2", "/b")]
+    {
+        let turn = SessionTurn { adapter: adapter.to_owned(), workspace: workspace.into(), ..turn("", id, 1) };
+        remember(&sessions, &turn);
+    }
+    let find = |adapter: Option<&str>, workspace: Option<&str>, id: &str| {
+        let found = sessions.find_of(adapter, workspace.map(Path::new), id);
+        found.map(|found| found.map(|entry| format!("{} {}", entry.adapter, entry.id)))
+    };
+    assert_eq!(find(Some("claude"), None, "sa").expect("one").as_deref(), Some("claude same"));
+    assert_eq!(find(Some("claude"), None, "prefix-1").expect("none"), None);
+    assert_eq!(find(Some("echo"), Some("/b"), "prefix").expect("one").as_deref(), Some("echo prefix-2"));
+    assert!(find(Some("echo"), Some("/c"), "prefix").is_err(), "both are elsewhere");
+    let error = find(None, None, "same").expect_err("two adapters have it");
+    assert_eq!(error.hint(), Some("name the adapter too: --adapter"), "no more of the id can be given");
+}

@@ -89,7 +89,7 @@ pub(super) fn denied(testbed: &Testbed<'_>) -> ScenarioResult {
 }
 
 pub(super) fn timed_out(testbed: &Testbed<'_>) -> ScenarioResult {
-    let result = run(testbed, &["--ask", "--timeout-ask", "2"], shell_then(testbed, COMMAND))?;
+    let result = run(testbed, &["--ask", "--ask-timeout", "2"], shell_then(testbed, COMMAND))?;
     // However the agent handles the denial, the turn needed a user.
     result.expect_outcome("blocked", 5)?;
     result.check(answered(&result) == [("timeout", false)], "the ask did not time out")?;
@@ -109,7 +109,7 @@ pub(super) fn edited(testbed: &Testbed<'_>) -> ScenarioResult {
     let wharf = testbed.wharf(&model.url(), Login::Key);
     let typed = "e {\"command\":\"touch edited.txt\",\"description\":\"edited\"}\n";
     let line = format!(
-        "{} run --ask --timeout-total 60 --adapter {} 'Touch it.'",
+        "{} run --ask --total-timeout 60 --adapter {} 'Touch it.'",
         testbed.agent.wharf.display(),
         testbed.agent.adapter()
     );

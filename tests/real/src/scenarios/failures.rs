@@ -117,7 +117,7 @@ pub(super) fn dropped(testbed: &Testbed<'_>) -> ScenarioResult {
 
 pub(super) fn stalled(testbed: &Testbed<'_>) -> ScenarioResult {
     let stalled = Step { end: End::Stalled, ..Step::text("And then") };
-    let result = run(testbed, vec![stalled], 0, &["--timeout-idle", "6"])?;
+    let result = run(testbed, vec![stalled], 0, &["--idle-timeout", "6"])?;
     result.expect_outcome("limit", 6)?;
     result.check(text(&result.report["detail"]).contains("idle timeout"), "the detail does not name the timeout")?;
     Ok(())

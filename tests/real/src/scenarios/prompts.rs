@@ -41,20 +41,17 @@ pub(super) fn slash(testbed: &Testbed<'_>) -> ScenarioResult {
 pub(super) fn mid_turn(testbed: &Testbed<'_>) -> ScenarioResult {
     let (name, input) = testbed.agent.shell("until [ -e heard ]; do sleep 0.1; done; echo it was");
     let model = testbed.model(vec![Step::tool(name, input), Step::text("Done.")])?;
-    let args = [testbed.agent.approve(), vec!["--messages", "Wait for it."]].concat();
+    let args = [testbed.agent.approve(), vec!["--control", "Wait for it."]].concat();
     let mut running = testbed.start(&model.url(), Login::Key, &args)?;
     running.wait_for_event("tool")?;
     running.send_message("Mind the gap.")?;
-    let event = if testbed.agent.is_copilot() { "notice" } else { "message-sent" };
+    let event = if testbed.agent.is_copilot() { "input-rejected" } else { "message-sent" };
     running.wait_for_event(event)?;
     std::fs::write(testbed.workspace.join("heard"), "").map_err(|error| format!("cannot release the tool: {error}"))?;
     let result = testbed.finish(running, &model.url())?;
     result.expect_answer("Done.")?;
-    let mut unsupported = result.report["unsupported"].as_array().into_iter().flatten();
-    let is_reported = unsupported.any(|setting| setting["name"] == "messages");
-    result.check(is_reported == testbed.agent.is_copilot(), "the report is wrong about support for messages")?;
     if testbed.agent.is_copilot() {
-        return not_offered("it accepts no messages during a turn; the report lists the setting as unsupported");
+        return not_offered("it accepts no messages during a turn; the message is an `input-rejected` event");
     }
     result.check(model.received("Mind the gap."), "the message did not arrive")?;
     Ok(())
@@ -64,7 +61,7 @@ pub(super) fn mid_turn(testbed: &Testbed<'_>) -> ScenarioResult {
 pub(super) fn second(testbed: &Testbed<'_>) -> ScenarioResult {
     let model = testbed.model(vec![Step::text("One it is."), Step::text("Two it is.")])?;
     let protocol = if testbed.agent.is_copilot() { vec!["--option", "transport=acp"] } else { vec![] };
-    let args = [testbed.agent.approve(), protocol, vec!["--messages", "--keep-alive", "Say one."]].concat();
+    let args = [testbed.agent.approve(), protocol, vec!["--control", "--keep-alive", "Say one."]].concat();
     let mut running = testbed.start(&model.url(), Login::Key, &args)?;
     running.wait_for_event("turn-ended")?;
     running.send_line(&serde_json::json!({ "type": "next-turn", "prompt": "Say two." }))?;
