@@ -66,6 +66,15 @@ pub(crate) enum Command {
     /// List the adapters, or show what one requests and what it is granted
     Adapters(adapters::AdaptersArgs),
     /// Check which agents are usable and how to fix the rest
+    ///
+    /// It runs each agent's own version and login commands, for at most 5 seconds an adapter, and no turn. An agent is
+    /// unusable if no turn can work: its program is missing, hangs, crashes or prints no version, its version is known
+    /// not to work, or there is no login. A login that cannot be determined is no problem.
+    ///
+    /// Exit codes: 0 if every named adapter's agent is usable; without names, if at least one is, the example not
+    /// counted. 2 for an unknown adapter, 3 if an agent is unusable, 4 if an adapter failed. With --json, `reason` is
+    /// one of not-found, not-granted, cannot-start, hangs, crashes, no-version, unsupported-version, no-login,
+    /// adapter-error, system-error, other.
     Doctor(doctor::DoctorArgs),
     /// List the models that an agent offers
     Models(models::ModelsArgs),

@@ -3,6 +3,7 @@
 use std::error::Error as StdError;
 use std::fmt;
 use std::sync::Arc;
+use wharf_core::model::ErrorClass;
 use wharf_core::stream::Secrets;
 
 /// What kind of thing failed. Stable: programs may match on it, and the exit code follows from it.
@@ -44,6 +45,7 @@ pub struct Error {
     kind: ErrorKind,
     message: String,
     hint: Option<String>,
+    class: Option<ErrorClass>,
     source: Option<Arc<dyn StdError + Send + Sync>>,
 }
 
@@ -52,7 +54,7 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 impl Error {
     pub(crate) fn new(kind: ErrorKind, message: impl Into<String>) -> Error {
-        Error { kind, message: message.into(), hint: None, source: None }
+        Error { kind, message: message.into(), hint: None, class: None, source: None }
     }
 
     /// Invalid input.
@@ -80,6 +82,22 @@ impl Error {
     pub fn with_hint(mut self, hint: impl Into<String>) -> Error {
         self.hint = Some(hint.into());
         self
+    }
+
+    /// With the class that a report has for it, if the kind does not tell.
+    pub(crate) fn with_class(mut self, class: ErrorClass) -> Error {
+        self.class = Some(class);
+        self
+    }
+
+    /// The class of the failure that a report has for it.
+    pub(crate) fn class(&self) -> ErrorClass {
+        self.class.unwrap_or(match self.kind {
+            ErrorKind::Agent => ErrorClass::NotFound,
+            ErrorKind::InvalidInput | ErrorKind::Config => ErrorClass::InvalidOption,
+            ErrorKind::Adapter => ErrorClass::Protocol,
+            ErrorKind::System | ErrorKind::Busy => ErrorClass::Other,
+        })
     }
 
     /// Without secrets in its texts. The source is dropped if it may contain one.

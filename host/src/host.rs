@@ -4,7 +4,7 @@ use crate::config::Config;
 use crate::dirs::Dirs;
 use crate::error::{Error, ErrorKind, Result};
 use crate::guest::{self, Adapter, AdapterEntry, CompileLimits, Engine, Environment, HttpClient, Instance, Limits};
-use crate::launch::{Explained, Launcher, RunOptions, environment_for, remove_launch_folders};
+use crate::launch::{Explained, Launcher, Preflight, RunOptions, environment_for, remove_launch_folders, usable};
 use crate::record::{RecordedRun, Runs, remember_torn_runs};
 use crate::replay::{self, Capture, Replayed};
 use crate::run::Run;
@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::sync::Semaphore;
-use wharf_core::model::{Binary, ErrorClass, Event, EventKind, Failure, ModelList, Plan, Retry, Turn};
+use wharf_core::model::{Binary, Diagnosis, Event, EventKind, Failure, ModelList, Plan, Retry, Turn};
 use wharf_core::policy::Grants;
 use wharf_supervisor::ReapedRun;
 
@@ -135,24 +135,17 @@ impl Host {
         self.0.launcher.grants(adapter, &self.0.launcher.environment)
     }
 
-    /// Finds an adapter's agent, without using what was found before. An [`ErrorKind::Agent`] error means that the
-    /// agent is missing or cannot be used.
-    pub async fn resolve(&self, adapter: &Adapter) -> Result<Binary> {
+    /// Checks an adapter's agent, without using what was found before: whether turns can work, and if not, why and what
+    /// to do. An error means that the adapter failed, or that it took longer than the preflight may.
+    pub async fn diagnose(&self, adapter: &Adapter, preflight: &Preflight) -> Result<Diagnosis> {
         let launcher = &self.0.launcher;
         let grants = self.grants(adapter)?;
-        let found = launcher.resolve_now(adapter, &grants, &launcher.environment).await;
-        let found = found.and_then(|found| {
-            found.map_err(|failure| {
-                let error = Error::agent(failure.message);
-                if let Retry::AfterUserAction { action } = failure.retry { error.with_hint(action) } else { error }
-            })
-        });
-        let secrets = launcher.environment.secrets(&grants);
-        let mut binary = found.map_err(|error| error.redacted(&secrets))?;
-        for arg in &mut binary.leading_args {
-            *arg = secrets.redact(arg).into_owned();
-        }
-        Ok(binary)
+        launcher.preflight(adapter, &grants, &launcher.environment, preflight).await
+    }
+
+    /// The agent that [`Host::diagnose`] finds. An [`ErrorKind::Agent`] error means that it is missing or cannot be used.
+    pub async fn resolve(&self, adapter: &Adapter) -> Result<Binary> {
+        usable(&adapter.info().id, self.diagnose(adapter, &Preflight::default()).await?)
     }
 
     /// The models that an adapter's agent offers. A recent list is used, unless a fresh one is requested.
@@ -259,13 +252,7 @@ pub fn reap_orphans(dirs: &Dirs) -> Vec<ReapedRun> {
 
 /// The only event of a turn that could not be started, for a program that reads nothing but events.
 pub fn not_started(error: &Error) -> Event {
-    let class = match error.kind() {
-        ErrorKind::Agent => ErrorClass::NotFound,
-        ErrorKind::InvalidInput | ErrorKind::Config => ErrorClass::InvalidOption,
-        ErrorKind::Adapter => ErrorClass::Protocol,
-        ErrorKind::System | ErrorKind::Busy => ErrorClass::Other,
-    };
-    let mut failure = Failure::new(class, error.to_string());
+    let mut failure = Failure::new(error.class(), error.to_string());
     failure.retry = match (error.kind(), error.hint()) {
         // The other run will end.
         (ErrorKind::Busy, _) => Retry::SameSession,

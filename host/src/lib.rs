@@ -76,7 +76,7 @@ pub use dirs::Dirs;
 pub use error::{Error, ErrorKind, Result};
 pub use guest::{Variable, compile_in_child};
 pub use host::{Explanation, Host, not_started, reap_orphans};
-pub use launch::{RunOptions, SessionBusy, WhenBusy};
+pub use launch::{Preflight, RunOptions, SessionBusy, WhenBusy};
 pub use project::PROJECT_FILE;
 pub use run::{Batch, Controller, Delivery, Run, Ticket};
 pub use wharf_core::model::time::{from_rfc3339 as parse_time, parse_span as parse_duration};

@@ -11,7 +11,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::ExitCode;
-use wharf::adapter::{AdapterInfo, Arg, ExitBehavior, Framing, Support};
+use wharf::adapter::{AdapterInfo, Arg, ExitBehavior, Framing, InstructionFile, Plan, Support};
 use wharf::event::UnsupportedSetting;
 use wharf::{Explanation, Result};
 
@@ -70,6 +70,20 @@ pub(crate) struct ExplainedTurn<'a> {
     exit_behavior: Option<ExitBehavior>,
     /// Settings that the agent cannot apply.
     unsupported: Option<&'a [UnsupportedSetting]>,
+    /// The files and folders of the workspace that are instructions to this agent.
+    instructions: Option<Vec<Instruction<'a>>>,
+}
+
+/// A file or a folder of the workspace that is an instruction to the agent.
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "Instruction")]
+struct Instruction<'a> {
+    /// Relative to the workspace.
+    path: &'a str,
+    /// Whether the agent would read it in this turn.
+    read: bool,
+    /// Whether it is there.
+    exists: bool,
 }
 
 impl<'a> ExplainedTurn<'a> {
@@ -77,6 +91,11 @@ impl<'a> ExplainedTurn<'a> {
         let Explanation { binary, turn, plan, probes, unknown, environment, .. } = explanation;
         let (binary, plan) = (binary.as_ref(), plan.as_ref());
         let named = |(name, value): &'a (String, Arg)| (name.as_str(), shown(value));
+        let instruction = |file: &'a InstructionFile| Instruction {
+            path: &file.path,
+            read: file.read,
+            exists: exists(explanation, file),
+        };
         let content = |(name, bytes): &'a (String, Vec<u8>)| (name.as_str(), String::from_utf8_lossy(bytes));
         ExplainedTurn {
             adapter: &info.id,
@@ -96,6 +115,7 @@ impl<'a> ExplainedTurn<'a> {
             framing: plan.map(|plan| plan.framing),
             exit_behavior: plan.map(|plan| plan.exit_behavior),
             unsupported: plan.map(|plan| plan.unsupported.as_slice()),
+            instructions: plan.map(|plan| plan.instructions.iter().map(instruction).collect()),
         }
     }
 }
@@ -127,13 +147,13 @@ fn show(info: &AdapterInfo, explanation: &Explanation, shell: &Shell) {
     for (name, value) in &plan.variables {
         shell.line(head("sets").foreign(name).ours("=").foreign(shown(value)));
     }
-    // What they say counts: which files of the workspace are read, for example.
     for option in &info.options {
         if let Some(value) = explanation.turn.options.get(&option.name) {
             let text = head("option").foreign(&option.name).ours(" = ").foreign(value);
             shell.line(text.ours(": ").foreign(&option.help));
         }
     }
+    show_instructions(explanation, plan, shell);
     shell.line(environment);
     for (name, content) in &plan.files {
         shell.line(head("file").foreign(name).ours(", ").foreign(content.len()).ours(" bytes"));
@@ -146,6 +166,24 @@ fn show(info: &AdapterInfo, explanation: &Explanation, shell: &Shell) {
     for setting in &plan.unsupported {
         shell.line(odd_head("unsupported").foreign(&setting.name).ours(": ").foreign(&setting.reason));
     }
+}
+
+/// Which files of the workspace are instructions to the agent.
+fn show_instructions(explanation: &Explanation, plan: &Plan, shell: &Shell) {
+    let (found, missing): (Vec<_>, Vec<_>) = plan.instructions.iter().partition(|file| exists(explanation, file));
+    for file in &found {
+        let read = if file.read { ": read" } else { ": not read" };
+        shell.line(head("instructions").foreign(&file.path).ours(read));
+    }
+    let read: Vec<&str> = missing.iter().filter(|file| file.read).map(|file| file.path.as_str()).collect();
+    if found.is_empty() && !read.is_empty() {
+        let text = head("instructions").ours("none in the workspace; these would be read: ");
+        shell.line(text.foreign(read.join(", ")));
+    }
+}
+
+fn exists(explanation: &Explanation, file: &InstructionFile) -> bool {
+    explanation.turn.workspace.join(&file.path).symlink_metadata().is_ok()
 }
 
 /// What a line without a head starts with.

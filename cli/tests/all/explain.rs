@@ -92,3 +92,35 @@ fn the_text_for_people_shows_the_same() {
         assert!(text.contains(part), "{part:?} is not in {text}");
     }
 }
+
+#[test]
+fn the_instructions_of_the_workspace_that_count_are_named() {
+    let sandbox = sandbox();
+    let program = sandbox.write("claude", "#!/bin/sh\necho '2.1.325 (Claude Code)'\n");
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).expect("a program");
+    let explain = |more: &[&str]| {
+        let mut command = sandbox.wharf(["explain", "-a", "claude", "--program"]);
+        command.arg(&program).args(more).arg("go");
+        Finished::of(&mut command).success()
+    };
+    let none = explain(&[]).stdout;
+    assert!(none.contains("none in the workspace; these would be read: CLAUDE.md, "), "{none}");
+
+    sandbox.write("workspace/CLAUDE.md", "Be brief.");
+    sandbox.write("workspace/AGENTS.md", "Be brief.");
+    let text = explain(&[]).stdout;
+    assert!(text.contains("instructions CLAUDE.md: read\ninstructions AGENTS.md: not read\n"), "{text}");
+    let files = explain(&["--json"]).json()["instructions"].clone();
+    let file = |path: &str, read, exists| json!({ "path": path, "read": read, "exists": exists });
+    for expected in [file("CLAUDE.md", true, true), file("AGENTS.md", false, true), file(".claude/rules", true, false)]
+    {
+        assert!(files.as_array().expect("a list").contains(&expected), "{files}");
+    }
+    let excluded = explain(&["-o", "project-instructions=false"]).stdout;
+    assert!(excluded.contains("instructions CLAUDE.md: not read\n"), "{excluded}");
+    let copilot = sandbox.write("copilot", "#!/bin/sh\n");
+    fs::set_permissions(&copilot, fs::Permissions::from_mode(0o755)).expect("a program");
+    let mut command = sandbox.wharf(["explain", "-a", "copilot", "--program"]);
+    let copilot = Finished::of(command.arg(&copilot).arg("go")).success().stdout;
+    assert!(copilot.contains("instructions AGENTS.md: read\ninstructions CLAUDE.md: read\n"), "{copilot}");
+}

@@ -5,6 +5,7 @@
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 mod components;
+mod doctor;
 mod environment;
 mod exit_codes;
 mod explain;

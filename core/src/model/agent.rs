@@ -160,6 +160,8 @@ impl fmt::Display for Capability {
 pub enum Support {
     /// It was.
     Tested,
+    /// Not with this version, but with an older and a newer one.
+    BetweenTested,
     /// It is newer than all tested versions.
     NewerUntested,
     /// It is older than all tested versions.

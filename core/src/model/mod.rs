@@ -2,6 +2,7 @@
 
 mod agent;
 mod ask;
+mod diagnosis;
 mod event;
 mod failure;
 mod json;
@@ -20,6 +21,7 @@ pub use agent::{
     Access, AdapterInfo, Binary, Capability, LogLevel, Login, Model, ModelList, Note, OptionKind, OptionSpec, Support,
 };
 pub use ask::{Answer, AnsweredBy, Ask, AskAnswered, AskKind, Choice, ChoiceKind, Decision};
+pub use diagnosis::{Diagnosis, Probe, ProbeEnd, Problem, Unusable};
 pub use event::{
     AdapterId, AgentId, Event, EventKind, InputRejected, OutputStream, RejectedInput, RunStarted, SessionInfo,
     TextPart, TurnEnd,
@@ -28,7 +30,7 @@ pub use failure::{ErrorClass, Failure, Outcome, Retry};
 pub use json::{DEPTH_LIMIT, is_too_deep, json_or_text, parse_json};
 pub use money::{Currency, Money};
 pub use options::{SettingError, parse_option};
-pub use plan::{Arg, ExitBehavior, Framing, Plan, UnsupportedSetting};
+pub use plan::{Arg, ExitBehavior, Framing, InstructionFile, Plan, UnsupportedSetting};
 pub use price::{Price, Prices};
 pub use report::{Drift, Exit, Report, ReportSession, ReportTool};
 pub use schema::{Direction, EVENT as EVENT_SCHEMA, SchemaHead, schema};

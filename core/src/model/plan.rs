@@ -28,6 +28,8 @@ pub struct Plan {
     pub unsupported: Vec<UnsupportedSetting>,
     /// Why the agent takes no messages during its turn, if so.
     pub no_messages: Option<String>,
+    /// The files of the workspace that are instructions to this agent, whether they exist or not.
+    pub instructions: Vec<InstructionFile>,
 }
 
 impl Plan {
@@ -44,8 +46,18 @@ impl Plan {
             stdin_open: false,
             unsupported: vec![],
             no_messages: None,
+            instructions: vec![],
         }
     }
+}
+
+/// A file or a folder of the workspace that is an instruction to the agent, such as AGENTS.md.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct InstructionFile {
+    /// Relative to the workspace.
+    pub path: String,
+    /// Whether the agent reads it in this turn.
+    pub read: bool,
 }
 
 /// An argument or a variable's value: a text, followed by the path of a launch file if one is named.

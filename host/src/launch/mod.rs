@@ -1,5 +1,6 @@
 //! From a turn to a started process: finds the agent, builds and checks the command line, writes the files.
 
+mod diagnose;
 mod environment;
 mod explain;
 mod files;
@@ -9,6 +10,8 @@ mod resolve;
 mod session;
 mod start;
 
+pub use diagnose::Preflight;
+pub(crate) use diagnose::usable;
 pub(crate) use environment::environment_for;
 pub(crate) use explain::Explained;
 pub(crate) use files::remove_launch_folders;

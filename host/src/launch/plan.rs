@@ -2,6 +2,7 @@
 
 use crate::error::{Error, Result};
 use crate::guest::{Adapter, Environment, Instance, Launch, PromptDelivery};
+use std::path::{Component, Path};
 use wharf_core::model::{Arg, Binary, Capability, ErrorClass, Failure, Plan, Retry, SessionChoice, Turn};
 use wharf_core::policy::{Denial, Grants};
 
@@ -52,6 +53,7 @@ pub(crate) async fn plan_unchecked(id: &str, instance: &mut Instance, turn: &Tur
     plan.framing = launch.framing;
     plan.exit_behavior = launch.exit_behavior;
     plan.unsupported = launch.unsupported;
+    plan.instructions = launch.instructions;
     if turn.session == SessionChoice::Fresh(None) {
         // The adapter cannot use the id that it was offered, which no caller asked for.
         plan.unsupported.retain(|setting| setting.name != "session");
@@ -68,7 +70,7 @@ fn why_no_messages(stdin_open: bool, capabilities: &[Capability]) -> Option<&'st
     (!stdin_open).then_some("the agent's stdin does not stay open in such a turn")
 }
 
-/// Files must have plain names, and arguments must name files that exist.
+/// Files must have plain names, arguments must name files that exist, and instructions must be in the workspace.
 fn check_files(id: &str, launch: &Launch) -> Result<()> {
     let plain = |name: &str| {
         let allowed = |character: char| character.is_ascii_alphanumeric() || "-_.".contains(character);
@@ -77,6 +79,10 @@ fn check_files(id: &str, launch: &Launch) -> Result<()> {
     let violation = |what: String| Error::adapter(format!("the adapter {id} violated the interface: {what}"));
     if let Some((name, _)) = launch.files.iter().find(|(name, _)| !plain(name)) {
         return Err(violation(format!("{name:?} is not a valid name for a launch file")));
+    }
+    let inside = |path: &str| Path::new(path).components().all(|part| matches!(part, Component::Normal(_)));
+    if let Some(file) = launch.instructions.iter().find(|file| !inside(&file.path)) {
+        return Err(violation(format!("{:?} is not a path inside the workspace", file.path)));
     }
     let args = launch.args.iter().chain(launch.variables.iter().map(|(_, value)| value));
     let known = |name: &String| launch.files.iter().any(|(file, _)| file == name);

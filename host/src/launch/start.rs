@@ -3,7 +3,7 @@
 use super::environment::{create_state_dir, environment_for};
 use super::files::launch_folder;
 use super::options::{RunOptions, WhenBusy};
-use super::plan::{plan, refused};
+use super::plan::plan;
 use super::resolve::{Remembered, Resolved};
 use super::session::SessionUse;
 use crate::config::Config;
@@ -16,9 +16,7 @@ use crate::sessions::Sessions;
 use std::ffi::OsString;
 use std::sync::Arc;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-use wharf_core::model::{
-    AgentId, ErrorClass, Failure, Labels, Plan, Retry, RunStarted, SessionChoice, Support, Turn, Usage,
-};
+use wharf_core::model::{AgentId, Labels, Plan, RunStarted, SessionChoice, Turn, Usage};
 use wharf_core::policy::Grants;
 use wharf_core::stream::Secrets;
 use wharf_core::stream::frame::DEFAULT_FRAME_LIMIT;
@@ -64,43 +62,6 @@ impl Launcher {
         Remembered::open(&self.dirs.cache, adapter, grants, environment)
     }
 
-    /// Finds an adapter's agent; what was found a short while ago counts if the program is still the same.
-    pub(crate) async fn resolve(
-        &self,
-        adapter: &Adapter,
-        grants: &Grants,
-        environment: &Environment,
-    ) -> Result<Resolved> {
-        let remembered = self.remembered(adapter, grants, environment);
-        if let Some(resolved) = remembered.recall() {
-            return Ok(resolved);
-        }
-        let binary = self.resolve_now(adapter, grants, environment).await?.map_err(|failure| {
-            let error = refused(&adapter.info().id, "find its program", &failure);
-            let hint = &adapter.info().install_hint;
-            if error.hint().is_none() && !hint.is_empty() { error.with_hint(hint.clone()) } else { error }
-        })?;
-        Ok(remembered.keep(binary))
-    }
-
-    /// Asks the adapter to find its agent. A failure is the agent's, an error is the host's or the adapter's.
-    pub(crate) async fn resolve_now(
-        &self,
-        adapter: &Adapter,
-        grants: &Grants,
-        environment: &Environment,
-    ) -> Result<Result<wharf_core::model::Binary, Failure>> {
-        let imports = self.imports(grants, environment);
-        let mut instance = Instance::start(adapter.component(), Some(imports)).await?;
-        let found = instance.resolve_binary(grants.named_program.clone(), environment.home()).await?;
-        if let Ok(binary) = &found {
-            grants
-                .run_program(&binary.program, |name| environment.program_path(name))
-                .map_err(|denial| Error::adapter(format!("the adapter {} found {denial}", adapter.info().id)))?;
-        }
-        Ok(found)
-    }
-
     /// Checks a turn, finds the agent, and lets the adapter build the command line.
     pub(crate) async fn prepare(
         &self,
@@ -121,18 +82,8 @@ impl Launcher {
         grants: &Grants,
         environment: &Environment,
     ) -> Result<Prepared> {
-        let info = adapter.info();
         let turn = self.complete_turn(adapter, turn)?;
         let resolved = self.resolve(adapter, grants, environment).await?;
-        if resolved.binary.support == Support::Unsupported {
-            let version = resolved.binary.version.as_deref().unwrap_or("of an unknown version");
-            let mut failure = Failure::new(
-                ErrorClass::InvalidOption,
-                format!("{} {version} is known not to work with it", resolved.binary.program),
-            );
-            failure.retry = Retry::AfterUserAction { action: info.install_hint.clone() };
-            return Err(refused(&info.id, "use its program", &failure));
-        }
         let imports = self.imports(grants, environment);
         let mut instance = Instance::start(adapter.component(), Some(imports)).await?;
         let plan = plan(adapter, &mut instance, &turn, &resolved.binary, grants, environment).await?;

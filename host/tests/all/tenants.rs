@@ -102,7 +102,7 @@ async fn a_state_folder_is_created_and_given_to_the_agent_in_its_own_variable() 
     // An agent that only writes its environment.
     let agent = sandbox.write(
         "claude",
-        "#!/bin/sh\nif [ \"$1\" = --version ]; then echo '2.1.325 (Claude Code)'; exit; fi\nenv > \"$ENVIRONMENT_FILE\"\n",
+        "#!/bin/sh\ncase \"$*\" in *--version) echo '2.1.325 (Claude Code)'; exit ;; esac\nenv > \"$ENVIRONMENT_FILE\"\n",
     );
     fs::set_permissions(&agent, fs::Permissions::from_mode(0o755)).unwrap();
     for name in ["claude", "copilot"] {

@@ -2,7 +2,7 @@
 
 use crate::describe::{INSTALL, KEYS, PLACES, PROVIDERS};
 use wharf_adapter::{
-    Binary, Capabilities, Environment, Failure, Host, Json, LogLevel, Login, Probe, Tested, Version, locate,
+    Binary, Capabilities, Environment, Failure, Host, Json, LogLevel, Login, Probe, Support, Tested, Version, locate,
 };
 
 /// The versions that the adapter was tested with.
@@ -21,10 +21,25 @@ pub(crate) fn resolve(host: &dyn Host, environment: &Environment) -> Result<Bina
     let mut binary = Binary::at(program);
     let version = Probe::new(host, &binary).version();
     binary.set_version(version, TESTED, &[], INSTALL);
+    if binary.support == Support::OlderUntested
+        && let Some(flag) = missing_flag(host, &binary)
+    {
+        binary.support = Support::Unsupported;
+        binary.note(LogLevel::Error, format!("it has no {flag}, which every turn needs"), Some(INSTALL));
+    }
     binary.capabilities = capabilities(version);
-    binary.login = login(host, &binary);
+    if let Some(version) = version {
+        binary.login = login(host, &binary, version);
+    }
     notes(host, environment, &mut binary);
     Ok(binary)
+}
+
+/// A flag that every turn needs and that this version does not have; none if that is not known.
+fn missing_flag(host: &dyn Host, binary: &Binary) -> Option<&'static str> {
+    let output = Probe::new(host, binary).run(&["--help"]).ok().filter(|output| output.code == Some(0))?;
+    let help = String::from_utf8_lossy(&output.stdout);
+    ["--setting-sources", "--include-partial-messages"].into_iter().find(|flag| !help.contains(flag))
 }
 
 /// The program in npm's global prefix, which need not be in PATH.
@@ -72,9 +87,14 @@ fn capabilities(version: Option<Version>) -> Capabilities {
 }
 
 /// A key, another provider, or the result of `claude auth status`. None of them shows that the key is valid.
-fn login(host: &dyn Host, binary: &Binary) -> Login {
-    if let Some(name) = KEYS.into_iter().chain(PROVIDERS).find(|name| host.set_variable(name).is_some()) {
+fn login(host: &dyn Host, binary: &Binary, version: Version) -> Login {
+    let is_set = |name: &&str| host.set_variable(name).is_some();
+    let (known, unknown): (Vec<_>, Vec<_>) = PROVIDERS.into_iter().partition(|(_, since)| version >= *since);
+    if let Some(name) = KEYS.into_iter().chain(known.into_iter().map(|(name, _)| name)).find(is_set) {
         return Login::Present(name.to_owned());
+    }
+    if let Some(name) = unknown.into_iter().map(|(name, _)| name).find(is_set) {
+        return Login::Missing(format!("this version does not know {name}: update it with `{INSTALL}`"));
     }
     let Ok(output) = Probe::new(host, binary).run(&["auth", "status"]) else { return Login::Unknown };
     let text = String::from_utf8_lossy(&output.stdout);
@@ -87,16 +107,13 @@ fn login(host: &dyn Host, binary: &Binary) -> Login {
 }
 
 fn notes(host: &dyn Host, environment: &Environment, binary: &mut Binary) {
-    if environment.home.as_deref() == Some("/root") || host.set_variable("USER").as_deref() == Some("root") {
+    if environment.root {
         let text = "Claude Code refuses to skip permissions for root";
         let fix =
             "run as another user; or set the option `sandboxed` if this machine is a sandbox; or let approvals ask";
         if host.set_variable("IS_SANDBOX").is_none() {
             binary.note(LogLevel::Warn, text, Some(fix));
         }
-    }
-    if binary.version.is_none() {
-        binary.note(LogLevel::Warn, "its version is unknown", Some("try `claude --version`"));
     }
     if host.set_variable("ANTHROPIC_API_KEY").is_some() && host.set_variable("ANTHROPIC_AUTH_TOKEN").is_some() {
         binary.note(
@@ -110,8 +127,8 @@ fn notes(host: &dyn Host, environment: &Environment, binary: &mut Binary) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use wharf_adapter::ErrorClass;
     use wharf_adapter::testing::{FakeHost, environment};
-    use wharf_adapter::{ErrorClass, Support};
 
     fn installed(version: &str) -> FakeHost {
         let host = FakeHost::default().program("claude", "/usr/bin/claude");
@@ -151,7 +168,7 @@ mod tests {
             ("2.1.325", Support::Tested, true),
             ("2.1.197", Support::Tested, true),
             ("2.0.76", Support::Tested, false),
-            ("2.1.100", Support::BestEffort, true),
+            ("2.1.100", Support::BetweenTested, true),
             ("2.0.10", Support::OlderUntested, false),
             ("3.0.0", Support::NewerUntested, true),
         ] {
@@ -184,6 +201,12 @@ mod tests {
                 installed("2.1.325").output(status, 1, "{\n  \"loggedIn\": false,\n  \"authMethod\": \"none\"\n}\n"),
                 Login::Missing("run `claude auth login`, or set ANTHROPIC_API_KEY".to_owned()),
             ),
+            (
+                installed("2.0.76").with_variable("CLAUDE_CODE_USE_MANTLE", "1"),
+                Login::Missing(format!(
+                    "this version does not know CLAUDE_CODE_USE_MANTLE: update it with `{INSTALL}`"
+                )),
+            ),
             (installed("2.0.76").output(status, 1, "Invalid API key"), Login::Unknown),
             (installed("2.0.76"), Login::Unknown),
         ] {
@@ -192,12 +215,29 @@ mod tests {
     }
 
     #[test]
+    fn a_version_without_a_flag_that_every_turn_needs_is_unsupported() {
+        let help = "/usr/bin/claude --help";
+        let all = "--setting-sources <sources>\n--include-partial-messages\n";
+        for (version, text, support) in [
+            ("1.0.60", "--output-format <format>\n", Support::Unsupported),
+            ("1.0.60", all, Support::OlderUntested),
+            ("2.0.76", "", Support::Tested),
+        ] {
+            let binary = resolve(&installed(version).output(help, 0, text), &environment()).expect("a binary");
+            assert_eq!(binary.support, support, "{version} {text}");
+        }
+        let silent = resolve(&installed("1.0.60"), &environment()).expect("a binary");
+        assert_eq!(silent.support, Support::OlderUntested, "without its help nothing is known");
+    }
+
+    #[test]
     fn root_gets_a_warning() {
-        let root = Environment { home: Some("/root".to_owned()), ..environment() };
+        let root = Environment { root: true, ..environment() };
         let notes =
             |host: FakeHost, environment: &Environment| resolve(&host, environment).expect("a binary").notes.len();
         assert_eq!(notes(installed("2.1.325"), &root), 1);
-        assert_eq!(notes(installed("2.1.325").with_variable("USER", "root"), &environment()), 1);
+        let named_root = Environment { home: Some("/root".to_owned()), ..environment() };
+        assert_eq!(notes(installed("2.1.325").with_variable("USER", "root"), &named_root), 0, "the user id decides");
         assert_eq!(notes(installed("2.1.325").with_variable("IS_SANDBOX", "1"), &root), 0);
         assert_eq!(notes(installed("2.1.325"), &environment()), 0);
     }

@@ -1,7 +1,7 @@
 //! The adapter's name, options and requested access.
 
 use crate::binary::TESTED;
-use wharf_adapter::{AdapterInfo, OptionKind};
+use wharf_adapter::{AdapterInfo, OptionKind, Version};
 
 /// Shown if the program is missing.
 pub(crate) const INSTALL: &str = "npm install -g @anthropic-ai/claude-code";
@@ -9,13 +9,14 @@ pub(crate) const INSTALL: &str = "npm install -g @anthropic-ai/claude-code";
 /// Variables that contain a login, in the order in which the CLI reads them.
 pub(crate) const KEYS: [&str; 3] = ["ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN"];
 
-/// Switches to other providers, which have their own logins.
-pub(crate) const PROVIDERS: [&str; 5] = [
-    "CLAUDE_CODE_USE_BEDROCK",
-    "CLAUDE_CODE_USE_VERTEX",
-    "CLAUDE_CODE_USE_FOUNDRY",
-    "CLAUDE_CODE_USE_MANTLE",
-    "CLAUDE_CODE_USE_ANTHROPIC_AWS",
+/// Switches to other providers, which have their own logins, and the version since which each is known. 2.0.76 does not
+/// contain the last two, and 2.1.100 does.
+pub(crate) const PROVIDERS: [(&str, Version); 5] = [
+    ("CLAUDE_CODE_USE_BEDROCK", Version(0, 0, 0)),
+    ("CLAUDE_CODE_USE_VERTEX", Version(0, 0, 0)),
+    ("CLAUDE_CODE_USE_FOUNDRY", Version(2, 0, 0)),
+    ("CLAUDE_CODE_USE_MANTLE", Version(2, 1, 0)),
+    ("CLAUDE_CODE_USE_ANTHROPIC_AWS", Version(2, 1, 0)),
 ];
 
 /// The API that lists the models.
@@ -66,8 +67,13 @@ const PASSED_THROUGH: [&str; 31] = [
 ];
 
 /// Set for the agent by `build_args`.
-pub(crate) const SET: [&str; 4] =
-    ["CLAUDE_CODE_MAX_RETRIES", "CLAUDE_CODE_DISABLE_BACKGROUND_TASKS", "DISABLE_AUTOUPDATER", "IS_SANDBOX"];
+pub(crate) const SET: [&str; 5] = [
+    "CLAUDE_CODE_MAX_RETRIES",
+    "CLAUDE_CODE_DISABLE_BACKGROUND_TASKS",
+    "CLAUDE_CODE_ADDITIONAL_DIRECTORIES_CLAUDE_MD",
+    "DISABLE_AUTOUPDATER",
+    "IS_SANDBOX",
+];
 
 /// The adapter's description.
 pub(crate) fn info() -> AdapterInfo {
@@ -75,7 +81,7 @@ pub(crate) fn info() -> AdapterInfo {
         .program("claude")
         .program("npm")
         .variables(&KEYS)
-        .variables(&PROVIDERS)
+        .variables(&PROVIDERS.map(|(name, _)| name))
         .variables(&PASSED_THROUGH)
         .variables(&SET)
         .state_variable("CLAUDE_CONFIG_DIR")
@@ -95,7 +101,13 @@ pub(crate) fn info() -> AdapterInfo {
             "project-settings",
             OptionKind::Flag,
             Some("false"),
-            "use the settings, hooks, MCP servers and CLAUDE.md of the workspace: they run without a trust prompt",
+            "use the settings, hooks, MCP servers and skills of the workspace: they run without a trust prompt",
+        )
+        .option(
+            "project-instructions",
+            OptionKind::Flag,
+            Some("true"),
+            "read CLAUDE.md and .claude/rules of the workspace (since 2.1.197)",
         )
         .option("settings", OptionKind::Json, None, "settings for this turn, as in settings.json")
         .option("agents", OptionKind::Json, None, "sub-agents for this turn, by name")

@@ -2,8 +2,10 @@
 //!
 //! It never contains the prompt: an argument has a size limit, and a flag with several values would consume it. The
 //! defaults are safe: with `-p` the CLI does not ask whether a workspace is trusted, so its hooks and MCP servers would
-//! run. With `--setting-sources user --strict-mcp-config` they do not.
+//! run. With `--setting-sources user --strict-mcp-config` they do not. Its instructions are read all the same: see
+//! `instructions`.
 
+use crate::instructions as workspace;
 use wharf_adapter::{
     Approvals, Binary, Effort, ErrorClass, ExitBehavior, Failure, Launch, SessionChoice, Setting, Settings, Turn,
     Version,
@@ -122,6 +124,7 @@ fn instructions(settings: &mut Settings<'_>, binary: &Binary, launch: &mut Launc
     for folder in settings.extra_dirs() {
         launch.pair("--add-dir", folder.as_str());
     }
+    workspace::apply(settings.turn(), binary, launch);
     if let Some(agents) = option_json(settings, "agents") {
         launch.pair("--agents", agents);
     }

@@ -13,6 +13,7 @@ mod control;
 mod describe;
 mod failure;
 mod ignored;
+mod instructions;
 mod launch;
 mod lines;
 mod messages;
@@ -21,6 +22,7 @@ mod result;
 mod usage;
 
 use control::Control;
+use instructions::Instructions;
 use lines::LineParser;
 use wharf_adapter::{
     Adapter, AdapterInfo, Binary, Effects, Environment, Evidence, ExitStatus, Failure, Host, Input, Json, Launch,
@@ -34,13 +36,13 @@ pub struct Claude {
     lines: LineParser,
     /// Our side of the control protocol.
     control: Control,
-    /// Whether the workspace's CLAUDE.md is not read.
-    isolated: bool,
+    /// Whether the workspace's CLAUDE.md is not read, although the caller did not exclude it.
+    unread: bool,
 }
 
-/// The CLI reads CLAUDE.md only together with the settings of the workspace, whose hooks would run.
-const NOT_READ: &str = "CLAUDE.md of the workspace is not read; the option project-settings reads it, together with the \
-                        workspace's settings and hooks";
+/// Versions before 2.1.197 read CLAUDE.md only together with the settings of the workspace, whose hooks would run.
+const NOT_READ: &str = "this version does not read CLAUDE.md of the workspace by itself; the option project-settings \
+                        reads it, together with the workspace's settings and hooks";
 
 impl Adapter for Claude {
     fn describe() -> AdapterInfo {
@@ -53,7 +55,7 @@ impl Adapter for Claude {
 
     fn launch(&mut self, settings: &mut Settings<'_>, binary: &Binary) -> Result<Launch, Failure> {
         self.lines.set_session(settings.session());
-        self.isolated = !settings.option("project-settings").is_true();
+        self.unread = instructions::of(settings.turn(), binary) == Instructions::Impossible;
         launch::build(settings, binary)
     }
 
@@ -83,7 +85,7 @@ impl Adapter for Claude {
                 }
             }
             input => {
-                if matches!(input, Input::Start) && self.isolated {
+                if matches!(input, Input::Start) && self.unread {
                     out.notice(LogLevel::Info, NOT_READ);
                 }
                 if let Input::NextTurn(_) = &input {

@@ -6,6 +6,7 @@ use crate::blocks::{Partial, Tools};
 use crate::failure::AgentError;
 use crate::ignored;
 use crate::usage::{INPUT_INCLUDES_CACHED, Ledger, api_figures};
+use std::fmt::Write as _;
 use wharf_adapter::json::Object;
 use wharf_adapter::{
     Effects, Event, Json, LogLevel, Malformed, RateLimit, SessionChoice, SessionInfo, ToolCall, ToolStatus, Usage,
@@ -193,14 +194,19 @@ impl LineParser {
     }
 
     fn api_retry(&mut self, line: Json<'_>, out: &mut Effects) -> Result<(), Malformed> {
-        let [error, status, attempt, limit] = line.pick(["error", "error_status", "attempt", "max_retries"])?;
+        let keys = ["error", "error_status", "attempt", "max_retries", "retry_delay_ms"];
+        let [error, status, attempt, limit, delay] = line.pick(keys)?;
         let status = status.u64().and_then(|status| u16::try_from(status).ok());
         let kind = error.string();
         let cause = match status {
             Some(status) => format!("HTTP {status}"),
             None => "Connection error".to_owned(),
         };
-        let text = format!("{cause}, attempt {} of {}", attempt.raw(), limit.raw());
+        let mut text = format!("{cause}, attempt {} of {}", attempt.raw(), limit.raw());
+        // The time of the line is not known, so that this is no time to retry at.
+        if let Some(delay) = delay.u64() {
+            let _ = write!(text, " in {}.{} s", delay / 1000, delay % 1000 / 100);
+        }
         let error = AgentError { kind, status, text, resets_at: self.resets_at, ..AgentError::default() };
         out.emit(Event::Retrying(error.failure()));
         self.error = Some(error);

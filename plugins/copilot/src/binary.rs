@@ -5,8 +5,11 @@ use crate::features::{self, Features};
 use crate::info::{INSTALL, WINGET};
 use crate::login;
 use wharf_adapter::{
-    Binary, Environment, ErrorClass, Failure, FoundProgram, Host, HostError, LogLevel, Output, Probe, Version, locate,
+    Binary, Environment, Failure, FoundProgram, Host, HostError, LogLevel, Output, Probe, Support, Version, locate,
 };
+
+/// A flag of every turn, which the first versions did not have.
+const OUTPUT_FORMAT: &str = "--output-format";
 
 /// The first run unpacks 235 MB, which took 10 s on a loaded machine.
 const PROBE_MILLIS: u32 = 40_000;
@@ -16,17 +19,25 @@ const PROBE_MILLIS: u32 = 40_000;
 pub(crate) fn resolve(host: &dyn Host, environment: &Environment) -> Result<Binary, Failure> {
     let mut binary = find(host, environment)?;
     if binary.version.is_none() {
-        probe(host, &mut binary)?;
+        binary.version = printed_version(host, &binary);
     }
-    let version = binary.version.as_deref().and_then(Version::find);
+    let Some(version) = binary.version.as_deref().and_then(Version::find) else {
+        // What all versions have: it may be asked without being allowed to look.
+        binary.capabilities = Features::of(&binary).capabilities();
+        return Ok(binary);
+    };
     // As `gh copilot` none was tested.
     if binary.leading_args.is_empty() {
-        binary.set_version(version, features::TESTED, &[], INSTALL);
+        binary.set_version(Some(version), features::TESTED, &[], INSTALL);
     }
-    // For versions between the measured ones, the help text shows which flags exist.
-    let between = version.is_some_and(|version| version > features::OLDEST) && !features::is_new(&binary);
-    let help = if between { output(host, &binary, "--help").ok() } else { None };
+    // For versions that were not measured, the help text shows which flags exist.
+    let measured = version == features::OLDEST || features::is_new(&binary);
+    let help = if measured { None } else { output(host, &binary, "--help").ok() };
     let help = help.map(|output| String::from_utf8_lossy(&output.stdout).into_owned()).unwrap_or_default();
+    if binary.support == Support::OlderUntested && !help.is_empty() && !help.contains(OUTPUT_FORMAT) {
+        binary.support = Support::Unsupported;
+        binary.note(LogLevel::Error, format!("it has no {OUTPUT_FORMAT}, which every turn needs"), Some(INSTALL));
+    }
     binary.capabilities = Features::from_help(&binary, &help).capabilities();
     binary.login = login::check(host, environment.home.as_deref(), &mut binary);
     Ok(binary)
@@ -129,27 +140,17 @@ fn output(host: &dyn Host, binary: &Binary, flag: &str) -> Result<Output, HostEr
     if refused { run(&[flag]) } else { Ok(output) }
 }
 
-fn probe(host: &dyn Host, binary: &mut Binary) -> Result<(), Failure> {
-    match output(host, binary, "--version") {
-        Ok(output) if output.code != Some(0) => {
-            let stderr = String::from_utf8_lossy(&output.stderr);
-            let reason = stderr.lines().find(|line| !line.trim().is_empty()).unwrap_or("it does not run").trim();
-            return Err(Failure::new(ErrorClass::NotFound, format!("{} cannot be used: {reason}", binary.program)));
-        }
-        Ok(output) => {
-            binary.version = Version::find(&String::from_utf8_lossy(&output.stdout)).map(|version| version.to_string());
-        }
-        Err(HostError::TimedOut) => binary.note(LogLevel::Warn, "it did not print its version in time", None),
-        Err(_) => binary.note(LogLevel::Warn, "its version could not be read", None),
-    }
-    Ok(())
+/// The version that the program prints. If it prints none, the host says why the program cannot be used.
+fn printed_version(host: &dyn Host, binary: &Binary) -> Option<String> {
+    let output = output(host, binary, "--version").ok().filter(|output| output.code == Some(0))?;
+    Version::find(&String::from_utf8_lossy(&output.stdout)).map(|version| version.to_string())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use wharf_adapter::testing::{FakeHost, environment};
-    use wharf_adapter::{Capabilities, Retry, Support};
+    use wharf_adapter::{Capabilities, ErrorClass, Login, Retry};
 
     const NEW: &str = "GitHub Copilot CLI 1.0.102.\nRun 'copilot update' to check for updates.\n";
 
@@ -252,17 +253,29 @@ mod tests {
     }
 
     #[test]
-    fn a_failing_program_is_an_error_and_a_slow_one_is_not() {
-        let mut host = FakeHost::default().program("copilot", "/usr/bin/copilot");
-        let mut output =
-            Output { code: Some(1), stdout: vec![], stderr: "\nrequires Node.js v24\n".into(), timed_out: false };
-        host.outputs.insert("/usr/bin/copilot --no-auto-update --version".into(), output.clone());
-        let failure = resolve(&host, &environment()).expect_err("a failure");
-        assert!(failure.class == ErrorClass::NotFound && failure.message.contains("Node.js v24"));
-        output.timed_out = true;
-        host.outputs.insert("/usr/bin/copilot --no-auto-update --version".into(), output);
-        let binary = resolve(&host, &environment()).expect("a program");
-        assert_eq!((binary.version, binary.support), (None, Support::BestEffort));
+    fn nothing_is_claimed_of_a_program_that_prints_no_version() {
+        let output = |code, text: &str, timed_out| Output { code, stdout: text.into(), stderr: vec![], timed_out };
+        for output in [output(Some(1), "1.0.102", false), output(None, "", true), output(Some(0), "hello", false)] {
+            let mut host =
+                FakeHost::default().program("copilot", "/usr/bin/copilot").with_variable("GH_TOKEN", "gho_x");
+            host.outputs.insert("/usr/bin/copilot --no-auto-update --version".into(), output);
+            let binary = resolve(&host, &environment()).expect("a program");
+            assert_eq!((binary.version, binary.support, binary.login), (None, Support::BestEffort, Login::Unknown));
+            assert!(!binary.capabilities.contains(Capabilities::CHOOSE_SESSION_ID));
+        }
+    }
+
+    #[test]
+    fn a_version_without_json_output_is_unsupported() {
+        for (help, support) in
+            [("  --model <model>", Support::Unsupported), ("  --output-format <format>", Support::OlderUntested)]
+        {
+            let host = FakeHost::default()
+                .program("copilot", "/usr/bin/copilot")
+                .output("/usr/bin/copilot --no-auto-update --version", 0, "0.0.340")
+                .output("/usr/bin/copilot --no-auto-update --help", 0, help);
+            assert_eq!(resolve(&host, &environment()).expect("a program").support, support);
+        }
     }
 
     /// The launcher of 1.0.60, with 1.0.92 in its cache: only the flag makes it start itself.

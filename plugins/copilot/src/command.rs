@@ -9,6 +9,9 @@ use wharf_adapter::{Approvals, Arg, ErrorClass, Failure, Json, Launch, SessionCh
 pub(crate) const NO_AUTO_UPDATE: &str = "--no-auto-update";
 
 const NO_FORK: &str = "Copilot cannot fork a session; a new one is started";
+/// The files of a workspace that the CLI takes for instructions.
+const INSTRUCTIONS: [&str; 5] =
+    ["AGENTS.md", "CLAUDE.md", "GEMINI.md", ".github/copilot-instructions.md", ".github/instructions"];
 
 /// The launch of a turn.
 pub(crate) fn build(settings: &mut Settings<'_>, features: Features) -> Result<Launch, Failure> {
@@ -46,6 +49,7 @@ pub(crate) fn build(settings: &mut Settings<'_>, features: Features) -> Result<L
         launch.arg(format!("--add-dir={dir}"));
     }
     switches(settings, features, &mut launch);
+    launch.instructions(&INSTRUCTIONS, !settings.option("no-custom-instructions").is_true());
     settings.unsupported(Setting::MaxCost, "Copilot has no prices in dollars; see the option max-ai-credits");
     settings.unsupported(Setting::FallbackModel, "Copilot accepts one model only");
     settings.unsupported(Setting::OutputSchema, "Copilot has no structured output");

@@ -74,17 +74,25 @@ pub(crate) fn check(host: &dyn Host, home: Option<&str>, binary: &mut Binary) ->
     if gh_token(host).is_some() {
         return Login::Present("gh auth token".to_owned());
     }
-    Login::Missing("run `copilot login`, or set COPILOT_GITHUB_TOKEN to a fine-grained token".to_owned())
+    let github = "run `copilot login`, or set COPILOT_GITHUB_TOKEN to a fine-grained token";
+    Login::Missing(if ignores_provider(host, binary) {
+        format!("this version does not know COPILOT_PROVIDER_BASE_URL: update it with `{INSTALL}`; or {github}")
+    } else {
+        github.to_owned()
+    })
+}
+
+/// Whether a custom provider is named and this version does not know such providers.
+fn ignores_provider(host: &dyn Host, binary: &Binary) -> bool {
+    let version = binary.version.as_deref().and_then(Version::find);
+    version.is_some_and(|version| version < PROVIDERS_SINCE) && host.set_variable("COPILOT_PROVIDER_BASE_URL").is_some()
 }
 
 /// A custom provider needs no GitHub account.
 fn provider(host: &dyn Host, binary: &mut Binary) -> Option<Login> {
-    let version = binary.version.as_deref().and_then(Version::find);
-    if version.is_some_and(|version| version < PROVIDERS_SINCE) {
-        if host.set_variable("COPILOT_PROVIDER_BASE_URL").is_some() {
-            let text = "this version does not know COPILOT_PROVIDER_BASE_URL: it needs a GitHub login";
-            binary.note(LogLevel::Warn, text, Some(INSTALL));
-        }
+    if ignores_provider(host, binary) {
+        let text = "this version does not know COPILOT_PROVIDER_BASE_URL: it uses a GitHub login";
+        binary.note(LogLevel::Warn, text, Some(INSTALL));
         return None;
     }
     if host.set_variable("COPILOT_PROVIDER_BASE_URL").is_some() {
@@ -162,7 +170,8 @@ mod tests {
         let mut old = Binary { version: Some("0.0.423".into()), ..Binary::at("/usr/bin/copilot".into()) };
         let key = FakeHost::default().with_variable("COPILOT_PROVIDER_BASE_URL", "https://h/v1");
         let login = check(&key, None, &mut old);
-        assert!(matches!(login, Login::Missing(_)) && old.notes.len() == 1, "a version that ignores the variable");
+        let says_so = matches!(&login, Login::Missing(fix) if fix.contains("COPILOT_PROVIDER_BASE_URL"));
+        assert!(says_so && old.notes.len() == 1, "a version that ignores the variable: {login:?}");
         let offline = FakeHost::default().with_variable("COPILOT_OFFLINE", "true");
         assert!(matches!(checked(&offline).0, Login::Missing(_)));
         let stored = r#"{"logged_in_users":[{"host":"https://github.com","login":"u"}]}"#;

@@ -1,8 +1,9 @@
 //! Constructors and builders for the interface's records.
 
 use crate::{
-    Access, AdapterInfo, Arg, Binary, Capabilities, ErrorClass, ExitBehavior, Failure, Framing, Launch, LaunchFile,
-    LogLevel, Login, Note, OptionKind, OptionSpec, Retry, Support, Turn, UnsupportedSetting, Usage, UsageScope,
+    Access, AdapterInfo, Arg, Binary, Capabilities, ErrorClass, ExitBehavior, Failure, Framing, InstructionFile,
+    Launch, LaunchFile, LogLevel, Login, Note, OptionKind, OptionSpec, Retry, Support, Turn, UnsupportedSetting, Usage,
+    UsageScope,
 };
 use crate::{Json, json};
 
@@ -116,6 +117,7 @@ impl Launch {
             framing: Framing::Lines,
             exit_behavior: ExitBehavior::ByItself,
             unsupported: vec![],
+            instructions: vec![],
         }
     }
 
@@ -139,6 +141,13 @@ impl Launch {
     pub fn file(&mut self, name: &str, content: impl Into<Vec<u8>>) -> Arg {
         self.files.push(LaunchFile { name: name.to_owned(), content: content.into() });
         Arg { text: String::new(), file: Some(name.to_owned()) }
+    }
+
+    /// Names the files and folders of the workspace that this agent takes for instructions, and whether it reads them in
+    /// this turn.
+    pub fn instructions(&mut self, paths: &[&str], read: bool) {
+        let file = |path: &&str| InstructionFile { path: (*path).to_owned(), read };
+        self.instructions.extend(paths.iter().map(file));
     }
 
     /// Reports a setting that this agent cannot apply.

@@ -140,10 +140,10 @@ pub use bindings::wharf::runtime::host::{Command, FoundProgram, HostError, Outpu
 pub use bindings::wharf::runtime::types::{
     Access, AdapterInfo, Answer, Approvals, Arg, Ask, AskKind, Binary, Capabilities, ChangeKind, Choice, ChoiceKind,
     Chunk, ContextUsage, Effect, Environment, ErrorClass, Event, Evidence, ExitBehavior, ExitStatus, Failure,
-    FileChange, Frames, Framing, Input, Launch, LaunchFile, LogLevel, Login, Model, ModelList, Note, Notice,
-    OptionKind, OptionSpec, Outcome, Oversized, PromptDelivery, RateLimit, Retry, SessionChoice, SessionInfo, Span,
-    Stream, Support, Text, TextPart, Timer, ToolCall, ToolRules, ToolStatus, Turn, TurnEnd, UnsupportedSetting, Usage,
-    UsageScope,
+    FileChange, Frames, Framing, Input, InstructionFile, Launch, LaunchFile, LogLevel, Login, Model, ModelList, Note,
+    Notice, OptionKind, OptionSpec, Outcome, Oversized, PromptDelivery, RateLimit, Retry, SessionChoice, SessionInfo,
+    Span, Stream, Support, Text, TextPart, Timer, ToolCall, ToolRules, ToolStatus, Turn, TurnEnd, UnsupportedSetting,
+    Usage, UsageScope,
 };
 pub use calls::Calls;
 pub use drafts::Drafts;

@@ -109,7 +109,13 @@ impl Host for FakeHost {
 
 /// The environment of a Linux user with a home folder.
 pub fn environment() -> Environment {
-    Environment { program: None, os: "linux".into(), arch: "x86_64".into(), home: Some("/home/user".into()) }
+    Environment {
+        program: None,
+        os: "linux".into(),
+        arch: "x86_64".into(),
+        home: Some("/home/user".into()),
+        root: false,
+    }
 }
 
 /// A plain turn: a prompt, no settings, and the default values of the adapter's options.

@@ -32,8 +32,7 @@ impl Version {
 pub struct Tested(pub &'static [Version]);
 
 impl Tested {
-    /// How well a version is tested. One between two tested versions is a best effort: which of the two it resembles is
-    /// unknown.
+    /// How well a version is tested. Which of two tested versions one between them resembles is unknown.
     pub fn support(self, version: Option<Version>) -> Support {
         let (Some(version), [oldest, .., newest] | [oldest @ newest]) = (version, self.0) else {
             return Support::BestEffort;
@@ -45,7 +44,7 @@ impl Tested {
         } else if version > *newest {
             Support::NewerUntested
         } else {
-            Support::BestEffort
+            Support::BetweenTested
         }
     }
 }
@@ -90,7 +89,7 @@ mod tests {
         for (version, support) in [
             (Some(Version(1, 0, 35)), Support::Tested),
             (Some(Version(1, 0, 102)), Support::Tested),
-            (Some(Version(1, 0, 60)), Support::BestEffort),
+            (Some(Version(1, 0, 60)), Support::BetweenTested),
             (Some(Version(0, 0, 423)), Support::OlderUntested),
             (Some(Version(1, 1, 0)), Support::NewerUntested),
             (None, Support::BestEffort),

@@ -104,6 +104,13 @@ impl Agent {
         matches!((self.name, self.version.as_str()), (AgentName::Copilot, "1.0.102") | (AgentName::Claude, "2.1.325"))
     }
 
+    /// Its program, as it is found in PATH.
+    pub(crate) fn program(&self) -> PathBuf {
+        let folders = [self.install.join("bin"), self.install.join("node_modules/.bin")];
+        let programs = folders.map(|folder| folder.join(self.id()));
+        programs.iter().find(|program| program.exists()).unwrap_or(&programs[1]).clone()
+    }
+
     /// A newer version of this agent that is installed in a folder beside it: its program.
     pub(crate) fn newer_program(&self) -> Option<PathBuf> {
         let prefix = format!("{}-", self.id());

@@ -38,7 +38,6 @@ impl RunResult {
         if condition { Ok(self) } else { Err(format!("{message}; {}", self.summary())) }
     }
 
-    /// Checks the outcome and its exit code.
     /// Whether the report lists this setting as unsupported.
     pub(crate) fn is_unsupported(&self, setting: &str) -> bool {
         self.report["unsupported"].as_array().into_iter().flatten().any(|one| one["name"] == setting)
@@ -49,6 +48,7 @@ impl RunResult {
         self.report["error"]["class"] == "auth" && text(&self.report["error"]["message"]).contains("GitHub login")
     }
 
+    /// Checks the outcome and its exit code.
     pub(crate) fn expect_outcome(&self, outcome: &str, code: i32) -> Result<&RunResult, String> {
         self.check(self.report["outcome"] == outcome, &format!("the outcome is not {outcome}"))?;
         self.check(self.code == Some(code), &format!("the exit code is not {code}"))

@@ -51,6 +51,7 @@ pub(crate) const ALL: &[Scenario] = &[
     scenario("unknown session", sessions::unknown),
     scenario("system prompt arrives", prompts::system),
     scenario("200 KB prompt arrives", prompts::long),
+    scenario("instructions of the workspace", prompts::instructions),
     scenario("prompt that begins with a slash", prompts::slash),
     scenario("message in mid-turn", prompts::mid_turn),
     scenario("second turn in the same process", prompts::second),

@@ -128,14 +128,26 @@ impl<'a> Testbed<'a> {
 
     /// Starts the agent and the adapter once, so that they fill their caches.
     pub(crate) fn warm_up(&self) -> Result<(), String> {
+        self.unpack(&self.agent.program())?;
         let output = self.wharf("http://127.0.0.1:9", Login::None).args(["doctor", self.agent.id()]).output();
         output.map(|_| ()).map_err(|error| format!("cannot start {}: {error}", self.agent.wharf.display()))
     }
 
+    /// Starts an agent's program itself: the first start of some versions unpacks more than the doctor waits for.
+    pub(crate) fn unpack(&self, program: &Path) -> Result<(), String> {
+        let environment = self.wharf("http://127.0.0.1:9", Login::None);
+        let mut command = Command::new(program);
+        command.args(["--no-auto-update", "--version"]).env_clear();
+        command.envs(environment.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        let output = command.stdin(Stdio::null()).output();
+        output.map(|_| ()).map_err(|error| format!("cannot start {}: {error}", program.display()))
+    }
+
     /// The first arguments of every `wharf run`.
-    fn run_args(&self) -> Vec<String> {
-        let args = ["run", "--json", "--total-timeout", LIMIT, "--adapter"].map(str::to_owned);
-        args.into_iter().chain([self.agent.adapter()]).collect()
+    fn run_args(&self, more: &[&str]) -> Vec<String> {
+        let limit = if more.contains(&"--total-timeout") { vec![] } else { vec!["--total-timeout", LIMIT] };
+        let args = [&["run", "--json"], limit.as_slice(), &["--adapter"]].concat();
+        args.into_iter().map(str::to_owned).chain([self.agent.adapter()]).collect()
     }
 
     /// Runs a turn.
@@ -151,7 +163,7 @@ impl<'a> Testbed<'a> {
     /// Starts a turn.
     pub(crate) fn start(&self, url: &str, login: Login, args: &[&str]) -> Result<Running, String> {
         let mut command = self.wharf(url, login);
-        command.args(self.run_args()).args(args);
+        command.args(self.run_args(args)).args(args);
         if args.contains(&"--control") {
             command.stdin(Stdio::piped());
         }

@@ -6,36 +6,37 @@
 mod files;
 mod http;
 mod log;
+mod probes;
 mod program;
 mod recorded;
 mod types;
 mod variables;
 
 pub(crate) use http::HttpClient;
+pub use probes::Waiting;
 pub(crate) use program::is_probe_id;
 pub use variables::BASE as BASE_ENVIRONMENT;
 pub(crate) use variables::Environment;
 pub use variables::Variable;
 
 use log::Log;
+use probes::Probes;
 use recorded::Answers;
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 use types::Result;
 pub(crate) use types::{Command, Content, FoundProgram, HostError, Output, Request, Response};
 use url::Url;
-use wharf_core::model::LogLevel;
-use wharf_core::policy::Grants;
-use wharf_core::stream::Secrets;
-
-/// How many probes are listed that were not made, and how much of each is shown.
-const PROBES_LISTED: usize = 64;
-const PROBE_SHOWN: usize = 1 << 10;
+use wharf_core::model::{LogLevel, Probe};
+use wharf_core::policy::{DenialReason, Grants};
+use wharf_core::stream::{Secrets, has_login, is_secret};
 
 /// What an adapter may reach, and how.
 pub(crate) struct Imports {
-    /// Set if nothing may be started and no request sent: what would have been done instead.
-    probes: Option<Vec<String>>,
+    probes: Probes,
+    /// Whether a program was looked for that the adapter requests and the user has not granted.
+    denied: bool,
     grants: Grants,
     environment: Environment,
     /// The values of variables that may not be logged or recorded.
@@ -52,7 +53,8 @@ pub(crate) struct Imports {
 impl Imports {
     pub(crate) fn new(grants: Grants, environment: Environment, http: HttpClient) -> Imports {
         Imports {
-            probes: None,
+            probes: Probes::default(),
+            denied: false,
             secrets: environment.secrets(&grants),
             grants,
             environment,
@@ -76,21 +78,27 @@ impl Imports {
 
     /// The same, but no program is run and no request is sent; [`Imports::take_probes`] says which would have been.
     pub(crate) fn without_probes(self) -> Imports {
-        Imports { probes: Some(Vec::new()), ..self }
+        Imports { probes: Probes::refusing(), ..self }
     }
 
     /// What was not done: `run: claude --version`.
     pub(crate) fn take_probes(&mut self) -> Vec<String> {
-        self.probes.as_mut().map(std::mem::take).unwrap_or_default()
+        self.probes.take_refused()
     }
 
-    /// Refuses a probe if none may be made.
-    fn probe(&mut self, what: impl FnOnce() -> String) -> Result<()> {
-        let Some(probes) = &mut self.probes else { return Ok(()) };
-        if probes.len() < PROBES_LISTED {
-            probes.push(what().chars().take(PROBE_SHOWN).collect());
-        }
-        Err(HostError::Denied("nothing is started while a turn is explained".to_owned()))
+    /// The same, but all probes together may take only this long. `waiting` shows which one runs.
+    pub(crate) fn with_probe_limit(self, limit: Duration, waiting: Waiting) -> Imports {
+        Imports { probes: Probes::limited(limit, waiting), ..self }
+    }
+
+    /// What was run, and how it ended.
+    pub(crate) fn take_probes_made(&mut self) -> Vec<Probe> {
+        self.probes.take_made()
+    }
+
+    /// Whether a program was looked for that the adapter requests and the user has not granted.
+    pub(crate) fn was_denied(&self) -> bool {
+        self.denied
     }
 
     /// Imports that only repeat recorded answers.
@@ -123,7 +131,9 @@ impl Imports {
             return recorded;
         }
         let found = check_length("a program's name", name).and_then(|()| {
-            self.grants.program(name)?;
+            self.grants.program(name).inspect_err(|denial| {
+                self.denied |= denial.reason == DenialReason::NotGranted;
+            })?;
             let path = self.environment.find_program(name).ok_or_else(|| HostError::NotFound(name.to_owned()))?;
             let real = std::fs::canonicalize(&path).unwrap_or_else(|_| path.clone());
             let text = |path: &Path| path.to_string_lossy().into_owned();
@@ -141,11 +151,13 @@ impl Imports {
                 let path = |name: &str| self.environment.program_path(name);
                 self.grants.run_program(&command.program, path).map_err(HostError::from)
             })
-            .and_then(|()| self.probe(|| format!("run: {} {}", command.program, command.args.join(" "))));
+            .and_then(|()| self.probes.check(|| format!("run: {} {}", command.program, command.args.join(" "))));
         let output = match granted {
             Ok(()) => {
                 let variables = self.environment.for_agent(&self.grants);
-                program::run(&self.with_path(command), &variables, self.live_runs.as_deref()).await
+                let secrets = self.secrets.clone();
+                let command = self.with_path(command).into_owned();
+                self.probes.run(&command, &variables, self.live_runs.as_deref(), &secrets).await
             }
             Err(error) => Err(error),
         };
@@ -165,7 +177,7 @@ impl Imports {
             return recorded;
         }
         let response = match self.check_url(&request.url) {
-            Ok(url) => match self.probe(|| format!("fetch: {} {url}", request.method)) {
+            Ok(url) => match self.probes.check(|| format!("fetch: {} {url}", request.method)) {
                 Ok(()) => self.http.fetch(url, request).await,
                 Err(closed) => Err(closed),
             },
@@ -208,8 +220,8 @@ impl Imports {
             self.grants.variable(name)?;
             Ok(self.environment.get(name))
         });
-        // The value of a variable never reaches a file; that it was set is enough for a replay.
-        let shown = value.as_ref().map(|value| value.as_ref().map(|_| "[redacted]".to_owned())).map_err(Clone::clone);
+        let shown = value.as_ref().map(|value| value.as_deref().map(|value| recorded_value(name, value)));
+        let shown = shown.map_err(Clone::clone);
         let _ = self.answers.record("variable", shown);
         value
     }
@@ -223,6 +235,13 @@ impl Imports {
     pub(crate) fn end_call(&mut self) {
         self.log.end_call();
     }
+}
+
+/// A variable's value in a recording: itself if it is a setting by its name, such as a model, because an event may have
+/// it; nothing of any other, however short. That it was set is enough for a replay then.
+fn recorded_value(name: &str, value: &str) -> String {
+    let is_setting = !is_secret(name, "any value of it") && !has_login(value);
+    if is_setting { value.to_owned() } else { "[redacted]".to_owned() }
 }
 
 /// The longest name, path or URL. Answers name what they are about, and answers are kept.
@@ -291,5 +310,17 @@ mod tests {
         });
         let text = collected.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
         assert!(text.contains("the key is [redacted:KEY]") && !text.contains("hunter2"), "{text}");
+    }
+
+    #[test]
+    fn a_replay_sees_the_model_that_a_variable_named_and_no_key() {
+        for (name, value, recorded) in [
+            ("COPILOT_MODEL", "mock-model", "mock-model"),
+            ("COPILOT_PROVIDER_BASE_URL", "http://u:p@h", "[redacted]"),
+            ("GH_TOKEN", "gho_x", "[redacted]"),
+            ("SHORT", "k", "[redacted]"),
+        ] {
+            assert_eq!(recorded_value(name, value), recorded, "{name}");
+        }
     }
 }

@@ -104,7 +104,8 @@ mod tests {
     fn an_answer_is_repeated_for_the_same_function_only() {
         let mut live = Answers::default();
         live.keep();
-        let output = Output { code: Some(3), stdout: b"text".to_vec(), stderr: vec![0xff, 0], timed_out: false };
+        let output =
+            Output { code: Some(3), stdout: b"text".to_vec(), stderr: vec![0xff, 0], timed_out: false, signal: None };
         live.record("run", Ok(output)).expect("it is passed on");
         live.record::<Output>("run", Err(HostError::TimedOut)).expect_err("it is passed on");
         live.record("variable", Ok(Some("x".to_owned()))).expect("it is passed on");

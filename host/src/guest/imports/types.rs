@@ -21,6 +21,16 @@ pub(crate) struct Output {
     #[serde(with = "bytes")]
     pub(crate) stderr: Vec<u8>,
     pub(crate) timed_out: bool,
+    /// The signal that killed it. For the host only.
+    #[serde(skip)]
+    pub(crate) signal: Option<i32>,
+}
+
+impl Output {
+    /// Of a program that was stopped because it took too long.
+    pub(super) fn timed_out() -> Output {
+        Output { code: None, stdout: vec![], stderr: vec![], timed_out: true, signal: None }
+    }
 }
 
 /// A request to send for an adapter.

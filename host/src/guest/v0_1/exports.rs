@@ -2,7 +2,8 @@
 
 use super::bindings::types;
 use super::budget::Budget;
-use super::lift::{self, Launch, PromptDelivery, Violation};
+use super::launch::{self, Launch, PromptDelivery};
+use super::lift::{self, Violation};
 use super::lower::{self, Chunk};
 use super::{Pre, bindings};
 use crate::guest::state::State;
@@ -63,6 +64,7 @@ impl Exports {
             os: std::env::consts::OS.to_owned(),
             arch: std::env::consts::ARCH.to_owned(),
             home,
+            root: is_root(),
         };
         let found = self.guest().call_resolve_binary(store, &environment).await?;
         Ok(found.map(lift::binary).map_err(lift::failure))
@@ -74,8 +76,8 @@ impl Exports {
         turn: &Turn,
         binary: &Binary,
     ) -> Result<std::result::Result<Launch, Failure>> {
-        let launch = self.guest().call_build_args(store, &lower::turn(turn), &lower::binary(binary)).await?;
-        Ok(launch.map(lift::launch).map_err(lift::failure))
+        let built = self.guest().call_build_args(store, &lower::turn(turn), &lower::binary(binary)).await?;
+        Ok(built.map(launch::launch).map_err(lift::failure))
     }
 
     pub(in crate::guest) async fn build_prompt(
@@ -85,7 +87,7 @@ impl Exports {
         binary: &Binary,
     ) -> Result<std::result::Result<PromptDelivery, Failure>> {
         let prompt = self.guest().call_build_prompt(store, &lower::turn(turn), &lower::binary(binary)).await?;
-        Ok(prompt.map(lift::prompt_delivery).map_err(lift::failure))
+        Ok(prompt.map(launch::prompt_delivery).map_err(lift::failure))
     }
 
     pub(in crate::guest) async fn parse_chunk(&self, store: &mut Store<State>, chunk: Chunk) -> Result<EffectList> {
@@ -133,4 +135,15 @@ impl Exports {
         let binary = binary.map(lower::binary);
         self.guest().call_list_models(store, binary.as_ref()).await.map(lift::model_list)
     }
+}
+
+/// Whether this process, and so an agent, runs as root. `USER` and `HOME` do not show it.
+#[cfg(unix)]
+fn is_root() -> bool {
+    rustix::process::geteuid().is_root()
+}
+
+#[cfg(not(unix))]
+fn is_root() -> bool {
+    false
 }

@@ -8,10 +8,9 @@ use super::lower::CAPABILITIES;
 use std::borrow::Cow;
 use std::time::Duration;
 use wharf_core::model::{
-    Access, AdapterInfo, Arg, Ask, AskKind, Binary, Choice, ChoiceKind, ErrorClass, EventKind, ExitBehavior, Failure,
-    FileChange, FileChangeKind, Framing, LogLevel, Login, Model, ModelList, Money, Note, OptionKind, OptionSpec,
-    Outcome, Retry, SessionInfo, Support, ToolCall, ToolStatus, TurnEnd, UnsupportedSetting, Usage, UsageFigures,
-    UsageScope, json_or_text, time,
+    Access, AdapterInfo, Ask, AskKind, Binary, Choice, ChoiceKind, ErrorClass, EventKind, Failure, FileChange,
+    FileChangeKind, LogLevel, Login, Model, ModelList, Money, Note, OptionKind, OptionSpec, Outcome, Retry,
+    SessionInfo, Support, ToolCall, ToolStatus, TurnEnd, Usage, UsageFigures, UsageScope, json_or_text, time,
 };
 use wharf_core::stream::{Part, PartKind, Quoted, StreamedEvent, Text, Whole};
 use wharf_core::turn::Effect;
@@ -288,6 +287,7 @@ pub(super) fn binary(binary: types::Binary) -> Binary {
         version: binary.version,
         support: match binary.support {
             types::Support::Tested => Support::Tested,
+            types::Support::BetweenTested => Support::BetweenTested,
             types::Support::NewerUntested => Support::NewerUntested,
             types::Support::OlderUntested => Support::OlderUntested,
             types::Support::BestEffort => Support::BestEffort,
@@ -327,59 +327,6 @@ pub(super) fn model_list(list: types::ModelList) -> ModelList {
         types::ModelList::Unsupported => ModelList::Unsupported,
         types::ModelList::Unavailable(reason) => ModelList::Unavailable(reason),
         types::ModelList::NeedsAuth(action) => ModelList::NeedsAuth(action),
-    }
-}
-
-/// The command line that an adapter built, not checked yet.
-pub(crate) struct Launch {
-    pub(crate) args: Vec<Arg>,
-    pub(crate) variables: Vec<(String, Arg)>,
-    pub(crate) files: Vec<(String, Vec<u8>)>,
-    pub(crate) framing: Framing,
-    pub(crate) exit_behavior: ExitBehavior,
-    pub(crate) unsupported: Vec<UnsupportedSetting>,
-}
-
-pub(super) fn launch(launch: types::Launch) -> Launch {
-    let arg = |arg: types::Arg| Arg { text: arg.text, file: arg.file };
-    let unsupported =
-        |setting: types::UnsupportedSetting| UnsupportedSetting { name: setting.name, reason: setting.reason };
-    Launch {
-        args: launch.args.into_iter().map(arg).collect(),
-        variables: launch.variables.into_iter().map(|(name, value)| (name, arg(value))).collect(),
-        files: launch.files.into_iter().map(|file| (file.name, file.content)).collect(),
-        framing: match launch.framing {
-            types::Framing::Lines => Framing::Lines,
-            types::Framing::ContentLength => Framing::ContentLength,
-            types::Framing::Raw => Framing::Raw,
-        },
-        exit_behavior: match launch.exit_behavior {
-            types::ExitBehavior::ByItself => ExitBehavior::ByItself,
-            types::ExitBehavior::WhenStdinCloses => ExitBehavior::WhenStdinCloses,
-            types::ExitBehavior::WhenStopped => ExitBehavior::WhenStopped,
-        },
-        unsupported: launch.unsupported.into_iter().map(unsupported).collect(),
-    }
-}
-
-/// How the prompt reaches the agent.
-pub(crate) enum PromptDelivery {
-    /// On stdin, which is then closed.
-    Stdin(Vec<u8>),
-    /// On stdin, which stays open.
-    StdinOpen(Vec<u8>),
-    /// As the last arguments.
-    Args(Vec<String>),
-    /// By the adapter's own writes.
-    InProtocol,
-}
-
-pub(super) fn prompt_delivery(delivery: types::PromptDelivery) -> PromptDelivery {
-    match delivery {
-        types::PromptDelivery::Stdin(bytes) => PromptDelivery::Stdin(bytes),
-        types::PromptDelivery::StdinOpen(bytes) => PromptDelivery::StdinOpen(bytes),
-        types::PromptDelivery::Args(args) => PromptDelivery::Args(args),
-        types::PromptDelivery::InProtocol => PromptDelivery::InProtocol,
     }
 }
 

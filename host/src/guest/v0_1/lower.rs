@@ -133,6 +133,7 @@ pub(super) fn binary(binary: &Binary) -> types::Binary {
         version: binary.version.clone(),
         support: match binary.support {
             Support::Tested => types::Support::Tested,
+            Support::BetweenTested => types::Support::BetweenTested,
             Support::NewerUntested => types::Support::NewerUntested,
             Support::OlderUntested => types::Support::OlderUntested,
             Support::BestEffort => types::Support::BestEffort,

@@ -1,9 +1,10 @@
 //! The interface `wharf:runtime@0.1` as wasmtime sees it. The only module that names WIT types: [`lift`] turns a
-//! guest's values into those of `wharf-core`, [`lower`] does the reverse, and [`imports`] offers the host to the guest.
+//! guest's values into those of `wharf-core` (and [`launch`] a launch), [`lower`] does the reverse, and [`imports`] offers the host to the guest.
 
 mod budget;
 mod exports;
 mod imports;
+mod launch;
 mod lift;
 mod lower;
 
@@ -12,7 +13,7 @@ use wasmtime::Engine;
 use wasmtime::component::{Component, HasSelf, Linker};
 
 pub(super) use exports::{EffectList, Exports};
-pub(crate) use lift::{Launch, PromptDelivery};
+pub(crate) use launch::{Launch, PromptDelivery};
 pub(crate) use lower::Chunk;
 
 #[allow(missing_docs, unreachable_pub, clippy::all, clippy::pedantic, reason = "generated")]

@@ -19,6 +19,8 @@ fn built(version: &str, change: impl FnOnce(&mut Turn)) -> Launch {
     turn.session = SessionChoice::Fresh(None);
     turn.stream_text = false;
     turn.approvals = Approvals::Deny;
+    // See `instructions`.
+    set_option(&mut turn, "project-instructions", "false");
     change(&mut turn);
     let mut settings = Settings::of(&turn);
     let mut launch = build(&mut settings, &binary(version)).expect("a launch");

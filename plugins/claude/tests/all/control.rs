@@ -151,16 +151,16 @@ fn a_message_never_comes_before_the_prompt() {
 
 #[test]
 fn a_run_that_does_not_read_the_instructions_of_the_workspace_says_so() {
-    for (trusted, notices) in [("false", 1), ("true", 0)] {
+    for (version, trusted, notices) in [("2.1.100", "false", 1), ("2.1.100", "true", 0), ("2.1.325", "false", 0)] {
         let mut turn = testing::turn::<Claude>("go");
         testing::set_option(&mut turn, "project-settings", trusted);
         let mut adapter = Claude::default();
-        adapter.build_args(&turn, &testing::binary("2.1.325")).expect("a command line");
+        adapter.build_args(&turn, &testing::binary(version)).expect("a command line");
         let mut out = Effects::default();
         adapter.handle(Input::Start, &mut out);
         let said = testing::events(out.as_slice());
         let is_notice = |event: &&&Event| matches!(event, Event::Notice(notice) if notice.text.contains("CLAUDE.md"));
-        assert_eq!(said.iter().filter(is_notice).count(), notices, "{trusted}");
+        assert_eq!(said.iter().filter(is_notice).count(), notices, "{version} {trusted}");
     }
 }
 

@@ -202,7 +202,7 @@ fn both_versions_have_the_claimed_capabilities() {
         | Capabilities::MCP_SERVERS;
     for version in ["1.0.35", "1.0.102"] {
         let prints = format!("GitHub Copilot CLI {version}.");
-        let host = FakeHost::default().program("copilot", "/c").output("/c --version", 0, &prints);
+        let host = FakeHost::default().program("copilot", "/c").output("/c --no-auto-update --version", 0, &prints);
         let found = Copilot::default().resolve_binary(&host, &environment()).expect("a program");
         assert!(found.capabilities.contains(claimed), "{version}");
     }

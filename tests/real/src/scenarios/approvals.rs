@@ -100,7 +100,10 @@ pub(super) fn timed_out(testbed: &Testbed<'_>) -> ScenarioResult {
 /// Only a user can edit an input, and `wharf run` asks a user only at a terminal, which `script` provides.
 pub(super) fn edited(testbed: &Testbed<'_>) -> ScenarioResult {
     if testbed.agent.is_copilot() {
-        return not_offered("it accepts only yes or no");
+        let result = by_rules(testbed, "default = \"deny\"\n", shell_then(testbed, COMMAND))?;
+        let fixed = result.events("ask").all(|ask| ask["input_editable"] == false);
+        result.check(fixed && result.events("ask").next().is_some(), "its input can be edited, which is not tried")?;
+        return not_offered("its asks say that the input cannot be edited");
     }
     if !std::path::Path::new("/usr/bin/script").exists() {
         return not_offered("`script`, which provides a terminal, is not installed");

@@ -1,7 +1,7 @@
 //! What surrounds a turn: the list of models, logins, `wharf explain` and `wharf doctor`.
 
 use super::not_offered;
-use crate::agent::Login;
+use crate::agent::{Login, numbers};
 use crate::process::{children, interrupt, wait_for};
 use crate::run_result::text;
 use crate::testbed::{Running, Testbed};
@@ -35,7 +35,8 @@ pub(super) fn models(testbed: &Testbed<'_>) -> ScenarioResult {
     Err(NotPassed::Failed(format!("the models are {listed}")))
 }
 
-fn by_token(testbed: &Testbed<'_>, name: &str, path: &str) -> ScenarioResult {
+/// The model is reached by one of these paths: which one differs between versions, and the newest uses the first.
+fn by_token(testbed: &Testbed<'_>, name: &str, expected: &[&str]) -> ScenarioResult {
     if !testbed.agent.is_copilot() {
         return not_offered("only Copilot has it");
     }
@@ -43,7 +44,9 @@ fn by_token(testbed: &Testbed<'_>, name: &str, path: &str) -> ScenarioResult {
     let result = testbed.run_at(&model.url(), Login::Token, &["--model", name, "Go."])?;
     result.expect_answer("By token.")?;
     let paths: Vec<String> = model.requests().iter().map(|request| request.path.clone()).collect();
-    result.check(paths == [path], &format!("it sent requests to {paths:?}"))?;
+    let allowed = if testbed.agent.is_newest() { &expected[..1] } else { expected };
+    let is_right = paths.len() == 1 && allowed.contains(&paths[0].as_str());
+    result.check(is_right, &format!("it sent requests to {paths:?}"))?;
     let token = model.requests()[0].headers.get("authorization").cloned().unwrap_or_default();
     result.check(token == "Bearer github_pat_fake_token_of_the_suite", "the token did not arrive")?;
     let recorded = result.events.iter().any(|event| event.to_string().contains("github_pat_fake"));
@@ -52,11 +55,11 @@ fn by_token(testbed: &Testbed<'_>, name: &str, path: &str) -> ScenarioResult {
 }
 
 pub(super) fn token_responses(testbed: &Testbed<'_>) -> ScenarioResult {
-    by_token(testbed, "gpt-mock", "/responses")
+    by_token(testbed, "gpt-mock", &["/responses", "/chat/completions"])
 }
 
 pub(super) fn token_messages(testbed: &Testbed<'_>) -> ScenarioResult {
-    by_token(testbed, "claude-mock", if testbed.agent.is_old() { "/chat/completions" } else { "/v1/messages" })
+    by_token(testbed, "claude-mock", &["/v1/messages", "/chat/completions"])
 }
 
 /// Compares with the command line that the system reports for the process, not with what `wharf` reports.
@@ -104,19 +107,34 @@ fn observed(running: &Running) -> Result<Vec<Vec<String>>, String> {
     Ok(seen)
 }
 
+/// The version is found, compared with the adapter's own list, and usable only with a login.
 pub(super) fn doctor(testbed: &Testbed<'_>) -> ScenarioResult {
     let model = testbed.model(vec![])?;
-    let found = json(testbed, &model.url(), Login::Key, &["doctor", "--json", testbed.agent.id()])?;
-    let entry = found.as_array().and_then(|all| all.first()).cloned().unwrap_or(found);
-    let shown = entry.to_string();
-    // The adapter's own list decides what it may claim.
-    let is_listed =
-        entry["tested_with"].as_array().is_some_and(|all| all.iter().any(|one| *one == testbed.agent.version));
-    let is_tested = shown.contains("\"support\":\"tested\"");
-    if shown.contains(&format!("\"{}\"", testbed.agent.version)) && is_tested == is_listed {
+    let check = |login| -> Result<Value, String> {
+        let found = json(testbed, &model.url(), login, &["doctor", "--json", testbed.agent.id()])?;
+        Ok(found.as_array().and_then(|all| all.first()).cloned().unwrap_or(found))
+    };
+    let found = check(Login::Key)?;
+    let version = numbers(&testbed.agent.version);
+    let listed: Vec<Vec<u32>> =
+        found["tested_with"].as_array().into_iter().flatten().map(|one| numbers(text(one))).collect();
+    let support = match (listed.first(), listed.last()) {
+        _ if listed.contains(&version) => "tested",
+        (Some(oldest), _) if version < *oldest => "older-untested",
+        (_, Some(newest)) if version > *newest => "newer-untested",
+        _ => "between-tested",
+    };
+    let agent = &found["agent"];
+    if agent["version"] != testbed.agent.version.as_str() || agent["support"] != support || found["usable"] != true {
+        return Err(NotPassed::Failed(format!("with a key, doctor prints {found}")));
+    }
+    let found = check(Login::None)?;
+    // 2.0 of Claude Code has no command that says it.
+    let unknown = found["agent"]["login"]["state"] == "unknown" && !testbed.agent.is_newest();
+    if (found["reason"] == "no-login" && found["usable"] == false) || unknown {
         return Ok(());
     }
-    Err(NotPassed::Failed(format!("doctor prints {shown}")))
+    Err(NotPassed::Failed(format!("without a login, doctor prints {found}")))
 }
 
 /// Copilot starts the newest version in its cache unless it is told not to: probes and turns must agree on one.
@@ -128,19 +146,16 @@ pub(super) fn newer_in_cache(testbed: &Testbed<'_>) -> ScenarioResult {
         return not_offered("no newer version is installed beside it: run the suite with one first");
     };
     let model = testbed.model(vec![Step { usage: Some((321, 45)), ..Step::text("Still me.") }])?;
-    let home = testbed.create("home")?;
-    let mut warm_up = testbed.wharf(&model.url(), Login::Key);
-    let path = warm_up.get_envs().find(|(name, _)| *name == "PATH").and_then(|(_, value)| value).map(ToOwned::to_owned);
-    let mut unpack = std::process::Command::new(newer);
-    unpack.arg("--version").env_clear().env("HOME", &home).envs(path.map(|path| ("PATH", path)));
-    unpack.output().map_err(|error| format!("cannot start the newer version: {error}"))?;
-    let found = warm_up.env("HOME", &home).args(["doctor", "--json", testbed.agent.id()]).output();
+    let testbed = testbed.at_home(&testbed.create("home")?);
+    testbed.unpack(&newer)?;
+    testbed.unpack(&testbed.agent.program())?;
+    let found = testbed.wharf(&model.url(), Login::Key).args(["doctor", "--json", testbed.agent.id()]).output();
     let found = found.map_err(|error| format!("cannot start doctor: {error}"))?;
     let shown = String::from_utf8_lossy(&found.stdout);
     if !shown.contains(&format!("\"{}\"", testbed.agent.version)) {
         return Err(NotPassed::Failed(format!("doctor found another version: {shown}")));
     }
-    let result = testbed.at_home(&home).run(&model, &["Who are you?"])?;
+    let result = testbed.run(&model, &["Who are you?"])?;
     result.expect_answer("Still me.")?;
     Ok(())
 }

@@ -14,8 +14,14 @@ fn run(testbed: &Testbed<'_>, steps: Vec<Step>, retries: u32, more: &[&str]) -> 
     let retries = testbed.agent.retries(retries);
     let mut args: Vec<&str> = retries.iter().map(String::as_str).collect();
     args.extend(more);
+    args.extend(patience(testbed));
     args.push("Go.");
     testbed.run(&model, &args)
+}
+
+/// How long a version that is not well known may retry, in seconds: longer than the newest one does.
+fn patience(testbed: &Testbed<'_>) -> &'static [&'static str] {
+    if testbed.agent.is_newest() { &[] } else { &["--total-timeout", "100"] }
 }
 
 /// Checks the failure. An agent whose retries take longer than the time limit is not known to fail.
@@ -44,16 +50,10 @@ pub(super) fn unauthorized(testbed: &Testbed<'_>) -> ScenarioResult {
 }
 
 pub(super) fn rate_limit_without_time(testbed: &Testbed<'_>) -> ScenarioResult {
-    if testbed.agent.is_copilot() && testbed.agent.is_old() {
-        return not_offered("it retries for three minutes, which cannot be turned off");
-    }
     expect_failure(testbed, &run(testbed, vec![Step::status(429)], 1, &[])?, "rate-limit")
 }
 
 pub(super) fn rate_limit_with_time(testbed: &Testbed<'_>) -> ScenarioResult {
-    if testbed.agent.is_copilot() && testbed.agent.is_old() {
-        return not_offered("it retries for three minutes, which cannot be turned off");
-    }
     let steps = vec![with_header(Step::status(429), "retry-after", "3600")];
     expect_failure(testbed, &run(testbed, steps, 0, &[])?, "rate-limit")
 }
@@ -70,9 +70,6 @@ pub(super) fn rate_limit_passes(testbed: &Testbed<'_>) -> ScenarioResult {
 }
 
 pub(super) fn provider(testbed: &Testbed<'_>) -> ScenarioResult {
-    if testbed.agent.is_copilot() && testbed.agent.is_old() {
-        return not_offered("it retries for three minutes, which cannot be turned off");
-    }
     expect_failure(testbed, &run(testbed, vec![Step::status(500)], 1, &[])?, "provider")
 }
 
@@ -85,15 +82,13 @@ pub(super) fn unknown_model(testbed: &Testbed<'_>) -> ScenarioResult {
 }
 
 pub(super) fn refused(testbed: &Testbed<'_>) -> ScenarioResult {
-    if testbed.agent.is_copilot() && testbed.agent.is_old() {
-        return not_offered("it retries for three minutes, which cannot be turned off");
-    }
     // A port that was just freed. In the suite's network only the mock models open ports, and they get different ones.
     let listener = std::net::TcpListener::bind(("127.0.0.1", 0)).map_err(|error| error.to_string())?;
     let url = listener.local_addr().map(|address| format!("http://{address}")).map_err(|error| error.to_string())?;
     drop(listener);
     let retries = testbed.agent.retries(1);
     let mut args: Vec<&str> = retries.iter().map(String::as_str).collect();
+    args.extend(patience(testbed));
     args.push("Go.");
     expect_failure(testbed, &testbed.run_at(&url, Login::Key, &args)?, "network")
 }

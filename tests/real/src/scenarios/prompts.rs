@@ -3,6 +3,7 @@
 use super::not_offered;
 use crate::ScenarioResult;
 use crate::agent::Login;
+use crate::run_result::text;
 use crate::testbed::Testbed;
 use wharf_mock_model::Step;
 
@@ -54,6 +55,29 @@ pub(super) fn mid_turn(testbed: &Testbed<'_>) -> ScenarioResult {
         return not_offered("it accepts no messages during a turn; the message is an `input-rejected` event");
     }
     result.check(model.received("Mind the gap."), "the message did not arrive")?;
+    Ok(())
+}
+
+/// The instructions of the workspace reach the model unless an option excludes them, and its hooks never run by default.
+pub(super) fn instructions(testbed: &Testbed<'_>) -> ScenarioResult {
+    let failed = |error: std::io::Error| format!("cannot write the instructions: {error}");
+    let folder = testbed.workspace.join(".claude");
+    std::fs::create_dir_all(&folder).map_err(failed)?;
+    std::fs::write(testbed.workspace.join("CLAUDE.md"), "Mind the buoy, code 4410.\n").map_err(failed)?;
+    let hook = r#"{"hooks":{"SessionStart":[{"hooks":[{"type":"command","command":"touch hooked"}]}]}}"#;
+    std::fs::write(folder.join("settings.json"), hook).map_err(failed)?;
+    let model = testbed.model(vec![Step::text("Aye.")])?;
+    let result = testbed.run(&model, &["Go."])?;
+    result.expect_answer("Aye.")?;
+    result.check(!testbed.workspace.join("hooked").exists(), "a hook of the workspace ran")?;
+    let said_so = result.events("notice").any(|notice| text(&notice["text"]).contains("does not read CLAUDE.md"));
+    if said_so && !testbed.agent.is_newest() {
+        return not_offered("it reads them only together with the workspace's hooks; a notice says so");
+    }
+    result.check(model.received("Mind the buoy, code 4410."), "CLAUDE.md did not arrive")?;
+    let option = if testbed.agent.is_copilot() { "no-custom-instructions=true" } else { "project-instructions=false" };
+    let result = testbed.run(&model, &["--option", option, "Go."])?;
+    result.check(!model.received("Mind the buoy, code 4410."), "CLAUDE.md arrived although it was excluded")?;
     Ok(())
 }
 
