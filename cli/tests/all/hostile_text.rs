@@ -150,7 +150,7 @@ fn the_texts_of_an_adapter_do_not_control_the_terminal() {
     let sandbox = sandbox();
     let texts = [
         "Echo, the example agent",
-        "it comes with wharf",
+        "it is part of the program `wharf`",
         "not needed",
         "Echo, loud",
         "milliseconds between two parts of the answer",
