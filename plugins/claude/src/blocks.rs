@@ -170,7 +170,7 @@ impl Tools {
 
     /// The turn is over: open calls of the agent itself never ran. Sub-agents in the background may continue.
     pub(crate) fn cancel_own(&mut self, out: &mut Effects) {
-        self.open.end(out, |tool| (!tool.nested).then_some(ToolStatus::Cancelled));
+        self.open.end(out, |_, tool| (!tool.nested).then_some(ToolStatus::Cancelled));
     }
 
     /// The process has exited: no call runs any more.

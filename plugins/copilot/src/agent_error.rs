@@ -41,7 +41,7 @@ impl AgentError {
 
     /// Reads a `session.error`.
     pub(crate) fn of_session(data: Json<'_>, time: Option<u64>) -> Result<AgentError, Malformed> {
-        let [kind, message, status, code] = data.pick(["errorType", "message", "statusCode", "errorCode"])?;
+        let [kind, message, status, code] = data.select(["errorType", "message", "statusCode", "errorCode"])?;
         Ok(AgentError {
             kind: kind.string().unwrap_or_default(),
             status: http_status(status),

@@ -119,7 +119,7 @@ impl LineParser {
                 out.thinking_delta(&id, parent.as_deref(), text);
             }
             "assistant.reasoning" => {
-                let [id, text, by] = data.pick(["reasoningId", "content", "parentToolCallId"])?;
+                let [id, text, by] = data.select(["reasoningId", "content", "parentToolCallId"])?;
                 let id = id.str().unwrap_or_default();
                 let parent = self.subagents.parent(agent, by);
                 self.drafts.confirm(&id);
@@ -194,7 +194,7 @@ impl LineParser {
             "session.managed_settings_enforced" => notices::enforced(data, out),
             "session.task_complete" => {
                 if agent.is_none() {
-                    let [summary, outcome] = data.pick(["summary", "outcome"])?;
+                    let [summary, outcome] = data.select(["summary", "outcome"])?;
                     self.facts.summary = summary.filled().map(Cow::into_owned);
                     self.facts.task_done = !outcome.is("continue");
                 }
@@ -207,7 +207,7 @@ impl LineParser {
                 self.facts.stopped = Some(reason);
             }
             "session.usage_info" => {
-                let [used, window] = data.pick(["currentTokens", "tokenLimit"])?;
+                let [used, window] = data.select(["currentTokens", "tokenLimit"])?;
                 if let (None, Some(used), Some(window)) = (agent, used.u64(), window.u64()) {
                     out.emit(Event::Context(ContextUsage { used, window }));
                 }
@@ -225,7 +225,7 @@ impl LineParser {
             }
             "user.message" => {
                 let [content, source, continued, mode] =
-                    data.pick(["content", "source", "isAutopilotContinuation", "agentMode"])?;
+                    data.select(["content", "source", "isAutopilotContinuation", "agentMode"])?;
                 let empty = content.is("") && mode.is("autopilot");
                 if agent.is_none() && (continued.is_true() || source.is("autopilot") || empty) {
                     self.facts.continuations += 1;

@@ -83,7 +83,16 @@ fn plan(host: &dyn Host, headers: &[(&str, String)]) -> Option<String> {
 /// and embeddings; a headless turn can use neither.
 fn github_model(entry: Json<'_>, plan: Option<&str>) -> Option<Model> {
     let [id, name, vendor, picker, policy, billing, capabilities, default] = entry
-        .pick(["id", "name", "vendor", "model_picker_enabled", "policy", "billing", "capabilities", "is_chat_default"])
+        .select([
+            "id",
+            "name",
+            "vendor",
+            "model_picker_enabled",
+            "policy",
+            "billing",
+            "capabilities",
+            "is_chat_default",
+        ])
         .ok()?;
     let id = id.string()?;
     let restricted = billing.get("restricted_to");
@@ -113,7 +122,7 @@ fn github_model(entry: Json<'_>, plan: Option<&str>) -> Option<Model> {
 
 /// An entry in the format of `OpenAI` and Anthropic.
 fn custom_model(entry: Json<'_>) -> Option<Model> {
-    let [id, name, owner] = entry.pick(["id", "display_name", "owned_by"]).ok()?;
+    let [id, name, owner] = entry.select(["id", "display_name", "owned_by"]).ok()?;
     let id = id.string()?;
     Some(Model {
         name: name.string().unwrap_or_else(|| id.clone()),

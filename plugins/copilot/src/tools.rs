@@ -20,7 +20,7 @@ pub(crate) struct Tools(Calls<Running>);
 impl Tools {
     /// Handles `tool.execution_start`.
     pub(crate) fn start(&mut self, data: Json<'_>, parent: Option<String>, out: &mut Effects) -> Option<()> {
-        let [id, name, title, input] = data.pick(["toolCallId", "toolName", "toolTitle", "arguments"]).ok()?;
+        let [id, name, title, input] = data.select(["toolCallId", "toolName", "toolTitle", "arguments"]).ok()?;
         let id = id.string()?;
         let shell = matches!(name.name(), Some("bash" | "powershell" | "shell"));
         out.tool(ToolCall {
@@ -37,7 +37,7 @@ impl Tools {
     /// Handles `tool.execution_complete`.
     pub(crate) fn complete(&mut self, data: Json<'_>, parent: Option<String>, out: &mut Effects) -> Option<()> {
         let [id, success, result, error, shell, edits] =
-            data.pick(["toolCallId", "success", "result", "error", "shellExecution", "fileEdits"]).ok()?;
+            data.select(["toolCallId", "success", "result", "error", "shellExecution", "fileEdits"]).ok()?;
         let id = id.string()?;
         let content = result.get("content");
         let is_shell = self.0.close(&id).is_some_and(|running| running.shell);

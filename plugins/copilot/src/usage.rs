@@ -69,7 +69,7 @@ pub(crate) fn accounting(account: Json<'_>, scope: UsageScope, out: &mut Effects
     for (model, metrics) in account.get("modelMetrics").fields() {
         let usage = metrics.get("usage");
         let Ok([input, output, read, write, reasoning]) =
-            usage.pick(["inputTokens", "outputTokens", "cacheReadTokens", "cacheWriteTokens", "reasoningTokens"])
+            usage.select(["inputTokens", "outputTokens", "cacheReadTokens", "cacheWriteTokens", "reasoningTokens"])
         else {
             continue;
         };

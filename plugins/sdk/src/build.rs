@@ -123,7 +123,13 @@ impl Launch {
 
     /// Adds an argument.
     pub fn arg(&mut self, arg: impl Into<Arg>) {
-        self.args.push(arg.into());
+        self.push_arg(arg.into());
+    }
+
+    /// Not inlined, as a command line has many.
+    #[inline(never)]
+    fn push_arg(&mut self, arg: Arg) {
+        self.args.push(arg);
     }
 
     /// Adds a flag and its value, as two arguments.
@@ -157,6 +163,7 @@ impl Launch {
 }
 
 impl From<&str> for Arg {
+    #[inline(never)]
     fn from(text: &str) -> Arg {
         Arg { text: text.to_owned(), file: None }
     }
@@ -179,7 +186,12 @@ impl Turn {
 impl Failure {
     /// A failure of which only the class and the message are known.
     pub fn new(class: ErrorClass, message: impl Into<String>) -> Failure {
-        Failure { class, message: message.into(), code: None, http_status: None, retry: usual_retry(class) }
+        Failure::with_usual_retry(class, message.into())
+    }
+
+    #[inline(never)]
+    fn with_usual_retry(class: ErrorClass, message: String) -> Failure {
+        Failure { class, message, code: None, http_status: None, retry: usual_retry(class) }
     }
 
     /// Sets the HTTP status that caused it.

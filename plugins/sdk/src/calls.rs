@@ -46,13 +46,13 @@ impl<T> Calls<T> {
 
     /// Nothing runs any more: every open call was cancelled.
     pub fn cancel(&mut self, out: &mut Effects) {
-        self.end(out, |_| Some(ToolStatus::Cancelled));
+        self.end(out, |_, _| Some(ToolStatus::Cancelled));
     }
 
     /// Ends every open call with the status that is given for it. Calls without one stay open.
-    pub fn end(&mut self, out: &mut Effects, status: impl Fn(&T) -> Option<ToolStatus>) {
+    pub fn end(&mut self, out: &mut Effects, status: impl Fn(&str, &T) -> Option<ToolStatus>) {
         self.0.retain(|(id, state)| {
-            let status = status(state);
+            let status = status(id, state);
             if let Some(status) = status {
                 out.tool(ToolCall::new(id, status));
             }
@@ -83,7 +83,7 @@ mod tests {
         assert_eq!(calls.close("b"), Some(false));
         assert_eq!(calls.close("b"), None);
         let mut out = Effects::default();
-        calls.end(&mut out, |nested| (!nested).then_some(ToolStatus::Denied));
+        calls.end(&mut out, |_, nested| (!nested).then_some(ToolStatus::Denied));
         assert_eq!(ended(out), [("c".to_owned(), ToolStatus::Denied), ("d".to_owned(), ToolStatus::Denied)]);
         let mut out = Effects::default();
         calls.cancel(&mut out);

@@ -40,7 +40,8 @@ impl Effects {
         &self.0
     }
 
-    /// Reports an event to the caller.
+    /// Reports an event to the caller. Not inlined: an event is large, and it is called everywhere.
+    #[inline(never)]
     pub fn emit(&mut self, event: Event) {
         self.0.push(Effect::Emit(event));
     }
@@ -93,21 +94,29 @@ impl Effects {
     }
 
     /// A tool call, new or changed.
+    #[inline(never)]
     pub fn tool(&mut self, call: ToolCall) {
         self.emit(Event::Tool(call));
     }
 
     /// Token counts and costs.
+    #[inline(never)]
     pub fn usage(&mut self, usage: Usage) {
         self.emit(Event::Usage(usage));
     }
 
     /// A message for the user.
     pub fn notice(&mut self, level: LogLevel, text: impl Into<String>) {
-        self.emit(Event::Notice(Notice { level, text: text.into() }));
+        self.emit_notice(Notice { level, text: text.into() });
+    }
+
+    #[inline(never)]
+    fn emit_notice(&mut self, notice: Notice) {
+        self.emit(Event::Notice(notice));
     }
 
     /// The agent reports that the turn is over.
+    #[inline(never)]
     pub fn turn_ended(&mut self, outcome: Outcome, answer: Option<Text>) {
         self.emit(Event::TurnEnded(TurnEnd { outcome, answer, structured_output: None }));
     }
@@ -118,16 +127,19 @@ impl Effects {
     }
 
     /// The agent reports that the turn failed.
+    #[inline(never)]
     pub fn failed(&mut self, failure: Failure) {
         self.turn_ended(Outcome::Failed(failure), None);
     }
 
     /// A native type that the adapter does not know.
+    #[inline(never)]
     pub fn unknown(&mut self, kind: &str) {
         self.emit(Event::Unknown(kind.to_owned()));
     }
 
     /// A frame that violates the protocol. Its beginning is reported.
+    #[inline(never)]
     pub fn malformed(&mut self, frame: &str) {
         let mut end = frame.len().min(HEAD);
         while !frame.is_char_boundary(end) {

@@ -21,7 +21,7 @@ macro_rules! export {
             use $crate::bindings;
             $crate::set_allocator!();
             thread_local! {
-                static ADAPTER: $crate::Slot<$adapter> = $crate::Slot::default();
+                static ADAPTER: $crate::Slot<$adapter> = const { $crate::Slot::new() };
             }
             impl $crate::InSlot for $adapter {
                 fn with<R>(work: impl FnOnce(&mut Self) -> R) -> R {
@@ -54,15 +54,28 @@ macro_rules! set_allocator {
     () => {};
 }
 
-/// Holds the one adapter value of an instance.
+/// Holds the one adapter value of an instance, from its first use on. The value is never dropped, as it lives as long as the
+/// instance: so a component does not contain the code to drop it.
 #[doc(hidden)]
-#[derive(Default)]
-pub struct Slot<A>(RefCell<A>);
+pub struct Slot<A: 'static>(RefCell<Option<&'static mut A>>);
 
-impl<A> Slot<A> {
+impl<A: Default> Slot<A> {
+    #[doc(hidden)]
+    #[expect(clippy::new_without_default, reason = "for a constant")]
+    pub const fn new() -> Slot<A> {
+        Slot(RefCell::new(None))
+    }
+
     #[doc(hidden)]
     pub fn with<R>(&self, work: impl FnOnce(&mut A) -> R) -> R {
-        work(&mut self.0.borrow_mut())
+        work(self.0.borrow_mut().get_or_insert_with(Slot::create))
+    }
+
+    /// Not inlined, as every export would contain it.
+    #[cold]
+    #[inline(never)]
+    fn create() -> &'static mut A {
+        Box::leak(Box::default())
     }
 }
 

@@ -17,21 +17,20 @@ pub struct FetchError {
 /// The body of a GET request, which is JSON, for [`Json::parse`](crate::Json::parse). Any status but 200 is an error, and
 /// so is an answer that is no JSON object or array.
 pub fn fetch_json(host: &dyn Host, url: &str, headers: &[(&str, &str)]) -> Result<String, FetchError> {
-    let error = |status, reason| FetchError { url: url.to_owned(), status, reason };
     let headers = headers.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
-    let (method, url) = ("GET".to_owned(), url.to_owned());
-    let response = host
-        .fetch(&Request { method, url, headers, body: vec![], timeout_ms: 15_000 })
-        .map_err(|failed| error(None, error_text(&failed)))?;
-    if response.status != 200 {
-        return Err(error(Some(response.status), format!("it answered {}", response.status)));
-    }
-    let body = String::from_utf8_lossy(&response.body).into_owned();
-    if body.trim_start().starts_with(['{', '[']) {
-        Ok(body)
-    } else {
-        Err(error(Some(200), "it did not answer with JSON".to_owned()))
-    }
+    let request = Request { method: "GET".to_owned(), url: url.to_owned(), headers, body: vec![], timeout_ms: 15_000 };
+    let (status, reason) = match host.fetch(&request) {
+        Ok(response) if response.status == 200 => {
+            let body = String::from_utf8_lossy(&response.body).into_owned();
+            if body.trim_start().starts_with(['{', '[']) {
+                return Ok(body);
+            }
+            (Some(200), "it did not answer with JSON".to_owned())
+        }
+        Ok(response) => (Some(response.status), format!("it answered {}", response.status)),
+        Err(error) => (None, error_text(&error)),
+    };
+    Err(FetchError { url: request.url, status, reason })
 }
 
 impl From<FetchError> for ModelList {

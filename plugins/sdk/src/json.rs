@@ -106,6 +106,30 @@ impl<'a> Json<'a> {
         Ok(found)
     }
 
+    /// The same as [`Json::pick`], for objects that are rare: slower, and the component contains its code once, and not for
+    /// every number of keys.
+    pub fn select<const N: usize>(self, keys: [&str; N]) -> Result<[Json<'a>; N], Malformed> {
+        let mut found = [MISSING; N];
+        self.select_into(&keys, &mut found)?;
+        Ok(found)
+    }
+
+    #[inline(never)]
+    fn select_into(self, keys: &[&str], found: &mut [Json<'a>]) -> Result<(), Malformed> {
+        match self.values() {
+            Some(values) if self.is_object() => {
+                for (key, value) in values {
+                    if let Some(slot) = keys.iter().position(|wanted| scan::same(wanted.as_bytes(), key)) {
+                        found[slot] = value;
+                    }
+                }
+                Ok(())
+            }
+            Some(_) => Err(Malformed),
+            None => self.pick_into(keys, found),
+        }
+    }
+
     /// From a value that is on the tape. Generic over the number of keys, so that they are compared without a loop: in
     /// a guest every iteration checks the time limit.
     fn pick_from<const N: usize>(self, tape: &'a Tape, index: u16, keys: [&str; N], found: &mut [Json<'a>; N]) {
@@ -143,13 +167,23 @@ impl<'a> Json<'a> {
         Ok(())
     }
 
-    /// One field of an object; missing if this is not an object.
+    /// One field of an object; missing if this is not an object. Not inlined: there are hundreds of calls, and those for
+    /// every line use [`Json::pick`].
+    #[inline(never)]
     #[must_use]
     pub fn get(self, key: &str) -> Json<'a> {
         self.pick([key]).map_or(MISSING, |[value]| value)
     }
 
+    /// The first of these fields that the object has, for values that have several names.
+    #[inline(never)]
+    #[must_use]
+    pub fn first_of(self, keys: &[&str]) -> Json<'a> {
+        keys.iter().map(|key| self.get(key)).find(|value| !value.is_null()).unwrap_or(MISSING)
+    }
+
     /// A field by its path: `line.at(&["message", "id"])`.
+    #[inline(never)]
     #[must_use]
     pub fn at(self, path: &[&str]) -> Json<'a> {
         path.iter().fold(self, |value, key| value.get(key))
@@ -157,34 +191,12 @@ impl<'a> Json<'a> {
 
     /// The fields of an object, up to the first malformed one. Keys are not unescaped.
     pub fn fields(self) -> impl Iterator<Item = (&'a str, Json<'a>)> {
-        let mut read = self.values().filter(|_| self.is_object());
-        let mut fields = Fields::of(self).ok().filter(|_| read.is_none());
-        std::iter::from_fn(move || match &mut read {
-            Some(values) => values.next().and_then(|(key, value)| Some((std::str::from_utf8(key).ok()?, value))),
-            None => fields.as_mut()?.step().ok().flatten(),
-        })
+        Values::of(self, self.is_object())
     }
 
     /// The items of an array, up to the first malformed one.
     pub fn items(self) -> impl Iterator<Item = Json<'a>> {
-        let bytes = self.source.as_bytes();
-        let mut read = self.values().filter(|_| self.is_array());
-        let mut at = if self.is_array() { skip_whitespace(bytes, self.start + 1) } else { self.end };
-        std::iter::from_fn(move || {
-            if let Some(values) = &mut read {
-                return values.next().map(|(_, item)| item);
-            }
-            if at >= self.end || bytes[at] == b']' {
-                return None;
-            }
-            let end = skip_value(bytes, at, self.end).filter(|end| *end < self.end)?;
-            let item = self.part(at, end);
-            at = skip_whitespace(bytes, end);
-            if bytes.get(at) == Some(&b',') {
-                at = skip_whitespace(bytes, at + 1);
-            }
-            Some(item)
-        })
+        Values::of(self, self.is_array()).map(|(_, item)| item)
     }
 
     /// The text between the quotes of a string, not unescaped: for names, which have no escapes.
@@ -207,16 +219,19 @@ impl<'a> Json<'a> {
     }
 
     /// A string, unescaped.
+    #[inline(never)]
     pub fn str(self) -> Option<Cow<'a, str>> {
         self.name().map(unescape)
     }
 
     /// A string that is not empty, unescaped.
+    #[inline(never)]
     pub fn filled(self) -> Option<Cow<'a, str>> {
         self.str().filter(|text| !text.is_empty())
     }
 
     /// A string, unescaped and owned.
+    #[inline(never)]
     pub fn string(self) -> Option<String> {
         self.str().map(Cow::into_owned)
     }
@@ -302,6 +317,76 @@ impl<'a> Json<'a> {
 
     fn part(self, start: usize, end: usize) -> Json<'a> {
         Json { start, end, tape: None, ..self }
+    }
+}
+
+/// Steps through an object or an array. One type for both, on a tape or not, whose code a component contains once.
+struct Values<'a> {
+    of: Json<'a>,
+    step: Step<'a>,
+}
+
+enum Step<'a> {
+    /// The next value on the tape, and where those of the object or array end.
+    Tape {
+        tape: &'a Tape,
+        at: u16,
+        end: u16,
+    },
+    Fields(Fields<'a>),
+    /// Where the next item starts.
+    Items(usize),
+    End,
+}
+
+impl<'a> Values<'a> {
+    #[inline(never)]
+    fn of(of: Json<'a>, is_right_kind: bool) -> Values<'a> {
+        let on_tape = of.tape.filter(|(tape, index)| tape.value(*index).open);
+        let step = match (is_right_kind, on_tape) {
+            (false, _) => Step::End,
+            (true, Some((tape, index))) => Step::Tape { tape, at: index + 1, end: tape.value(index).next },
+            (true, None) if of.is_array() => Step::Items(skip_whitespace(of.source.as_bytes(), of.start + 1)),
+            (true, None) => Fields::of(of).map_or(Step::End, Step::Fields),
+        };
+        Values { of, step }
+    }
+
+    /// The item of an array that starts at `at`, and where the next one starts.
+    fn item(&self, at: usize) -> Option<(Json<'a>, usize)> {
+        let bytes = self.of.source.as_bytes();
+        if at >= self.of.end || bytes[at] == b']' {
+            return None;
+        }
+        let end = skip_value(bytes, at, self.of.end).filter(|end| *end < self.of.end)?;
+        let next = skip_whitespace(bytes, end);
+        let next = if bytes.get(next) == Some(&b',') { skip_whitespace(bytes, next + 1) } else { next };
+        Some((self.of.part(at, end), next))
+    }
+}
+
+impl<'a> Iterator for Values<'a> {
+    type Item = (&'a str, Json<'a>);
+
+    #[inline(never)]
+    fn next(&mut self) -> Option<(&'a str, Json<'a>)> {
+        match &mut self.step {
+            Step::Tape { tape, at, end } => {
+                let (tape, index) = (*tape, (*at < *end).then_some(*at)?);
+                let value = tape.value(index);
+                *at = value.next;
+                let found = Json { start: value.start, end: value.end, tape: Some((tape, index)), ..self.of };
+                Some((self.of.source.get(value.key.0..value.key.1)?, found))
+            }
+            Step::Fields(fields) => fields.step().ok().flatten(),
+            Step::Items(at) => {
+                let at = *at;
+                let (item, next) = self.item(at)?;
+                self.step = Step::Items(next);
+                Some(("", item))
+            }
+            Step::End => None,
+        }
     }
 }
 

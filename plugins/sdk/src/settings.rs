@@ -116,7 +116,9 @@ fn changed(turn: &Turn) -> u32 {
 #[derive(Debug)]
 pub struct Settings<'a> {
     turn: &'a Turn,
-    /// The bits of the settings that were requested, and neither taken nor reported.
+    /// The bits of the settings that were requested.
+    requested: u32,
+    /// The bits of those that were neither taken nor reported.
     left: u32,
     unsupported: Vec<UnsupportedSetting>,
     reason: &'a str,
@@ -125,7 +127,9 @@ pub struct Settings<'a> {
 impl<'a> Settings<'a> {
     /// The settings of a turn, none of them taken yet.
     pub fn of(turn: &'a Turn) -> Settings<'a> {
-        Settings { turn, left: changed(turn), unsupported: vec![], reason: "this agent has no such setting" }
+        let requested = changed(turn);
+        let reason = "this agent has no such setting";
+        Settings { turn, requested, left: requested, unsupported: vec![], reason }
     }
 
     /// The turn, for what is no setting: the prompt, the workspace, the adapter's own options.
@@ -144,14 +148,16 @@ impl<'a> Settings<'a> {
     }
 
     /// Reports a setting as unsupported, if the turn requests it. It need not be taken then.
+    #[inline(never)]
     pub fn unsupported(&mut self, setting: Setting, reason: &str) {
         self.left &= !setting.bit();
-        if changed(self.turn) & setting.bit() != 0 {
+        if self.requested & setting.bit() != 0 {
             self.report(setting.name(), reason);
         }
     }
 
     /// Reports a part of a setting, or an option, as unsupported.
+    #[inline(never)]
     pub fn report(&mut self, name: &str, reason: &str) {
         self.unsupported.push(UnsupportedSetting { name: name.to_owned(), reason: reason.to_owned() });
     }

@@ -9,7 +9,7 @@ impl LineParser {
     /// Handles the line that ends a turn.
     pub(super) fn result(&mut self, line: Json<'_>, out: &mut Effects) -> Result<(), Malformed> {
         let [session, code, counts, outcome, blocker] =
-            line.pick(["sessionId", "exitCode", "usage", "outcome", "blocker"])?;
+            line.select(["sessionId", "exitCode", "usage", "outcome", "blocker"])?;
         let code = code.i32().ok_or(Malformed)?;
         if let Some(id) = session.filled() {
             let id = id.into_owned();

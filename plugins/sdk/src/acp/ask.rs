@@ -23,10 +23,10 @@ impl OpenAsk {
 
 /// Turns a request into an ask.
 pub(super) fn permission(id: &str, params: Json<'_>, tool: Option<String>) -> Result<Ask, Malformed> {
-    let [call, options] = params.pick(["toolCall", "options"])?;
-    let [tool_id, title, input] = call.pick(["toolCallId", "title", "rawInput"])?;
+    let [call, options] = params.select(["toolCall", "options"])?;
+    let [tool_id, title, input] = call.select(["toolCallId", "title", "rawInput"])?;
     let choices = options.items().filter_map(|option| {
-        let [id, kind, label] = option.pick(["optionId", "kind", "name"]).ok()?;
+        let [id, kind, label] = option.select(["optionId", "kind", "name"]).ok()?;
         Some(Choice { id: id.string()?, kind: choice_kind(kind.name()), label: label.string().unwrap_or_default() })
     });
     Ok(Ask {

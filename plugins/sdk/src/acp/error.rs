@@ -26,7 +26,7 @@ pub struct RpcError<'a> {
 impl<'a> RpcError<'a> {
     /// Reads the error object of a response.
     pub fn read(error: Json<'a>) -> RpcError<'a> {
-        let [code, message, data] = error.pick(["code", "message", "data"]).unwrap_or([crate::json::MISSING; 3]);
+        let [code, message, data] = error.select(["code", "message", "data"]).unwrap_or([crate::json::MISSING; 3]);
         RpcError { code: code.i32(), message, data }
     }
 

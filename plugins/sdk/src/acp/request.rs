@@ -57,8 +57,11 @@ impl<D: Dialect> Session<D> {
         let session = || Object::new().str("sessionId", self.id.as_deref().unwrap_or_default());
         let in_workspace = |object: Object| match &self.turn {
             Some((turn, _)) => {
-                let servers = turn.mcp_servers.as_deref().filter(|_| D::MCP_SERVERS).unwrap_or_default();
-                object.str("cwd", &turn.workspace).raw("mcpServers", &mcp_servers(Json::parse(servers)))
+                let object = object.str("cwd", &turn.workspace);
+                match &turn.mcp_servers {
+                    Some(servers) if D::MCP_SERVERS => object.raw("mcpServers", &mcp_servers(Json::parse(servers))),
+                    _ => object.raw("mcpServers", "[]"),
+                }
             }
             None => object,
         };

@@ -23,14 +23,14 @@ pub struct ToolFields<'a> {
 impl<'a> ToolFields<'a> {
     pub(super) fn read(update: Json<'a>) -> Result<ToolFields<'a>, Malformed> {
         let keys = ["toolCallId", "kind", "title", "status", "rawInput", "rawOutput", "content", "_meta", "name"];
-        let [id, kind, title, status, input, output, content, meta, name] = update.pick(keys)?;
+        let [id, kind, title, status, input, output, content, meta, name] = update.select(keys)?;
         Ok(ToolFields { id, kind, title, status, input, output, content, meta, name })
     }
 
     /// The name, as most agents have it: in a field of their own, in their metadata, or as the title; else the kind.
     pub fn usual_name(&self) -> Option<String> {
         let in_meta = || {
-            let of = |value: Json<'_>| ["toolName", "tool_name"].into_iter().find_map(|key| value.get(key).string());
+            let of = |value: Json<'_>| value.first_of(&["toolName", "tool_name"]).string();
             let vendor = |value: Json<'_>| {
                 of(value).or_else(|| of(value.get("toolCall"))).or_else(|| value.get("name").string())
             };
@@ -59,8 +59,8 @@ impl<'a> ToolFields<'a> {
 
     /// What the tool printed: the plain text if there is one, else the text that is shown to people.
     pub(super) fn output_text(&self) -> Option<Text> {
-        let keys = ["content", "output", "message", "error"];
-        let plain = self.output.text().or_else(|| keys.iter().find_map(|key| self.output.get(key).text()));
+        let plain = [self.output, self.output.first_of(&["output", "message", "error"])];
+        let plain = self.output.get("content").text().or_else(|| plain.into_iter().find_map(Json::text));
         plain.or_else(|| self.shown()).or_else(|| self.output.verbatim().filter(|_| self.output.is_array()))
     }
 
@@ -75,19 +75,14 @@ impl<'a> ToolFields<'a> {
 
     /// The exit code of a command.
     pub(super) fn exit_code(&self) -> Option<i32> {
-        let places = [
-            self.output.get("exit_code"),
-            self.output.get("exitCode"),
-            self.output.at(&["metadata", "exit"]),
-            self.meta.at(&["terminal_exit", "exit_code"]),
-        ];
-        places.into_iter().find_map(Json::i32)
+        let code = self.output.first_of(&["exit_code", "exitCode"]).i32();
+        code.or_else(|| self.output.at(&["metadata", "exit"]).i32())
+            .or_else(|| self.meta.at(&["terminal_exit", "exit_code"]).i32())
     }
 
     /// Output of a command that still runs.
     pub(super) fn more_output(&self) -> Option<Text> {
-        let places = ["terminal_output_delta", "terminal_output"];
-        places.into_iter().find_map(|place| self.meta.at(&[place, "data"]).text())
+        self.meta.first_of(&["terminal_output_delta", "terminal_output"]).get("data").text()
     }
 
     /// The files that the tool changes.

@@ -136,12 +136,9 @@ impl Transcript {
     /// The turn is over: what is open never ends.
     pub(super) fn end_turn(&mut self, out: &mut Effects) {
         self.close(out);
-        let ids: Vec<String> = self.calls.iter().map(|(id, _)| id.to_owned()).collect();
-        for id in ids {
-            let denied = self.denied.contains(&id);
-            out.tool(ToolCall::new(&id, if denied { ToolStatus::Denied } else { ToolStatus::Cancelled }));
-            self.calls.close(&id);
-        }
+        let is_denied = |id: &str| self.denied.iter().any(|denied| denied == id);
+        let status = |id: &str| if is_denied(id) { ToolStatus::Denied } else { ToolStatus::Cancelled };
+        self.calls.end(out, |id, _| Some(status(id)));
     }
 
     /// The name of the tool of an open call.
@@ -223,7 +220,7 @@ impl Transcript {
         if let (Some(used), Some(window)) = (update.get("used").u64(), update.get("size").u64()) {
             out.emit(Event::Context(ContextUsage { used, window }));
         }
-        let [amount, currency] = update.get("cost").pick(["amount", "currency"]).unwrap_or([crate::json::MISSING; 2]);
+        let [amount, currency] = update.get("cost").select(["amount", "currency"]).unwrap_or([crate::json::MISSING; 2]);
         let cost = amount.micros().filter(|_| currency.is_missing() || currency.is("USD"));
         if cost.is_some() && self.cost != cost {
             self.cost = cost;

@@ -20,9 +20,13 @@ pub(super) struct Tokens {
 impl Tokens {
     /// Reads the response to a prompt.
     pub(super) fn read(result: Json<'_>) -> Option<Tokens> {
-        let places = [&["usage"][..], &["_meta", "usage"], &["_meta", "quota", "token_count"]];
-        let usage = places.into_iter().map(|path| result.at(path)).find(|usage| usage.is_object())?;
-        let figure = |keys: &[&str]| keys.iter().find_map(|key| usage.get(key).u64());
+        let [usage, meta] = ["usage", "_meta"].map(|key| result.get(key));
+        let usage = if usage.is_object() { usage } else { meta.get("usage") };
+        let usage = if usage.is_object() { usage } else { meta.at(&["quota", "token_count"]) };
+        if !usage.is_object() {
+            return None;
+        }
+        let figure = |keys: &[&str]| usage.first_of(keys).u64();
         Some(Tokens {
             input: figure(&["inputTokens", "input_tokens"]),
             output: figure(&["outputTokens", "output_tokens"]),

@@ -179,3 +179,25 @@ proptest! {
         prop_assert_eq!(serde_json::from_str::<String>(&quote(&text)).expect("a string"), text);
     }
 }
+
+/// On the tape, too deep for it, and not on any tape.
+#[test]
+fn select_finds_what_pick_finds() {
+    let deep = format!("{}{{\"a\":1,\"b\":\"x\",\"a\":2}}{}", "[".repeat(40), "]".repeat(40));
+    for text in [r#"{"a":1,"b":{"c":[2]},"a":3}"#, r#"{"longer than fifteen bytes":1,"b":2}"#, "{}", "[1]", "7", &deep]
+    {
+        let mut tape = Tape::new();
+        let (mut value, _) = Json::read(text, 0, &mut tape).expect("a value");
+        for value in [Json::parse(text), value, {
+            while let Some(item) = value.items().next() {
+                value = item;
+            }
+            value
+        }] {
+            let keys = ["a", "missing", "b", "longer than fifteen bytes"];
+            let raw =
+                |found: Result<[Json<'_>; 4], Malformed>| found.map(|found| found.map(|value| value.raw().to_owned()));
+            assert_eq!(raw(value.select(keys)), raw(value.pick(keys)), "{text}");
+        }
+    }
+}
