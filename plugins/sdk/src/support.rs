@@ -14,26 +14,17 @@ pub struct Refused {
 }
 
 impl Binary {
-    /// Sets the version and how well it is supported, with a note for every version that was not tested. A refused version
-    /// is unsupported, whatever else is known about it.
+    /// Sets the version and how well it is supported. A refused version is unsupported, whatever else is known about it,
+    /// and a note says why. That a version was not tested needs no note: the host says it.
     pub fn set_version(&mut self, version: Option<Version>, tested: Tested, refused: &[Refused], install: &str) {
         self.version = version.map(|version| version.to_string());
         self.support = tested.support(version);
-        let (Some(version), [oldest, .., newest] | [oldest @ newest]) = (version, tested.0) else { return };
+        let Some(version) = version else { return };
         let is_refused =
             |refused: &&Refused| refused.from <= version && refused.before.is_none_or(|before| version < before);
         if let Some(refused) = refused.iter().find(is_refused) {
             self.support = Support::Unsupported;
             self.note(LogLevel::Error, format!("{version} does not work: {}", refused.reason), Some(install));
-            return;
-        }
-        match self.support {
-            Support::Tested => {}
-            Support::OlderUntested => {
-                self.note(LogLevel::Warn, format!("the oldest tested version is {oldest}"), Some(install));
-            }
-            Support::NewerUntested => self.note(LogLevel::Info, format!("the newest tested version is {newest}"), None),
-            _ => self.note(LogLevel::Info, format!("it was not tested; tested versions are {tested}"), None),
         }
     }
 }
@@ -43,7 +34,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_untested_version_has_a_note_and_a_refused_one_its_reason() {
+    fn an_untested_version_has_its_support_and_a_refused_one_its_reason() {
         const TESTED: Tested = Tested(&[Version(1, 0, 0), Version(2, 0, 0)]);
         let refused = [
             Refused { from: Version(0, 0, 0), before: Some(Version(0, 5, 0)), reason: "it has no JSON" },
@@ -51,9 +42,9 @@ mod tests {
         ];
         for (version, support, note) in [
             (Version(1, 0, 0), Support::Tested, None),
-            (Version(0, 9, 0), Support::OlderUntested, Some("the oldest tested version is 1.0.0")),
-            (Version(2, 9, 0), Support::NewerUntested, Some("the newest tested version is 2.0.0")),
-            (Version(1, 5, 0), TESTED.support(Some(Version(1, 5, 0))), Some("tested versions are 1.0.0, 2.0.0")),
+            (Version(0, 9, 0), Support::OlderUntested, None),
+            (Version(2, 9, 0), Support::NewerUntested, None),
+            (Version(1, 5, 0), Support::BetweenTested, None),
             (Version(0, 4, 9), Support::Unsupported, Some("it has no JSON")),
             (Version(3, 0, 0), Support::Unsupported, Some("it prints XML")),
         ] {
