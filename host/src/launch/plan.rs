@@ -2,6 +2,7 @@
 
 use crate::error::{Error, Result};
 use crate::guest::{Adapter, Environment, Instance, Launch, PromptDelivery};
+use std::collections::HashSet;
 use std::path::{Component, Path};
 use wharf_core::model::{Arg, Binary, Capability, ErrorClass, Failure, Plan, Retry, SessionChoice, Turn};
 use wharf_core::policy::{Denial, Grants};
@@ -85,8 +86,8 @@ fn check_files(id: &str, launch: &Launch) -> Result<()> {
         return Err(violation(format!("{:?} is not a path inside the workspace", file.path)));
     }
     let args = launch.args.iter().chain(launch.variables.iter().map(|(_, value)| value));
-    let known = |name: &String| launch.files.iter().any(|(file, _)| file == name);
-    match args.filter_map(|arg| arg.file.as_ref()).find(|name| !known(name)) {
+    let files: HashSet<&str> = launch.files.iter().map(|(name, _)| name.as_str()).collect();
+    match args.filter_map(|arg| arg.file.as_deref()).find(|name| !files.contains(name)) {
         Some(name) => Err(violation(format!("an argument names the launch file {name:?}, which does not exist"))),
         None => Ok(()),
     }
@@ -116,6 +117,28 @@ pub(crate) fn refused(adapter: &str, attempt: &str, failure: &Failure) -> Error 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use wharf_core::model::{ExitBehavior, Framing};
+
+    /// If each word were compared with each file, this would take minutes.
+    #[test]
+    fn many_words_and_many_files_are_each_looked_at_once() {
+        let name = |number: u32| format!("file-{number}");
+        let files = (0..200_000).map(|number| (name(number), vec![])).collect();
+        let word = |number| Arg { text: String::new(), file: Some(name(number)) };
+        let mut launch = Launch {
+            args: (0..200_000).rev().map(word).collect(),
+            variables: vec![],
+            files,
+            framing: Framing::Lines,
+            exit_behavior: ExitBehavior::ByItself,
+            unsupported: vec![],
+            instructions: vec![],
+        };
+        check_files("a", &launch).expect("every file exists");
+        launch.args.push(word(200_000));
+        let error = check_files("a", &launch).expect_err("that one does not");
+        assert!(error.to_string().contains("file-200000"), "{error}");
+    }
 
     #[test]
     fn what_the_caller_requested_is_not_the_agents_fault() {
