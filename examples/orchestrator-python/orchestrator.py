@@ -17,7 +17,7 @@ def decide(ask):  # a policy; it could as well be a person, because an ask waits
     if "secret" in json.dumps(ask["detail"]):
         return {"type": "cancel"}
     decision = "allow" if ask["tool"] in ("list_folder", "Read", "view") else "deny"
-    return {"type": "answer", "ask": ask["id"], "decision": decision, "name": "policy"}
+    return {"type": "answer", "number": ask["number"], "decision": decision, "name": "policy"}
 
 def turn(args, prompt):  # one run of an agent: the report, and which retry makes sense
     command = ["wharf", "run", "--json", "--control", "--ask", "--ask-timeout=none", *args, "--", prompt]

@@ -15,15 +15,15 @@ fn decide(ask: &Ask) -> Answer {
     let (tool, input) = (ask.tool.as_deref().unwrap_or_default(), ask.detail.to_string());
     match ask.kind {
         AskKind::Permission if input.contains("git push") => {
-            let answer = Answer::new(&ask.id, Decision::Deny).by("release policy");
+            let answer = Answer::to(ask, Decision::Deny).by("release policy");
             // Tells the agent why, if the ask takes a text.
             if ask.free_text { answer.with_text("a person pushes, not an agent") } else { answer }
         }
         AskKind::Permission if ["Read", "Grep", "list_folder"].contains(&tool) => {
-            Answer::new(&ask.id, Decision::Allow).by("read-only policy")
+            Answer::to(ask, Decision::Allow).by("read-only policy")
         }
         // Nobody is here to answer a question, and other tools are not allowed.
-        _ => Answer::new(&ask.id, Decision::Deny).by("default policy"),
+        _ => Answer::to(ask, Decision::Deny).by("default policy"),
     }
 }
 

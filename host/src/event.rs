@@ -2,6 +2,7 @@
 
 pub use wharf_core::model::{
     CostSource, Currency, Drift, ErrorClass, Event, EventKind, Exit, Failure, FileChange, FileChangeKind,
-    InputRejected, Money, Outcome, OutputStream, RejectedInput, Report, ReportSession, ReportTool, Retry, RunStarted,
-    SessionInfo, TextPart, ToolCall, ToolStatus, TurnEnd, UnsupportedSetting, Usage, UsageFigures, UsageScope, schema,
+    InputRejected, Money, Omitted, Outcome, OutputStream, RejectedInput, Report, ReportSession, ReportTool, Retry,
+    RunStarted, SessionInfo, TextPart, ToolCall, ToolStatus, TurnEnd, UnsupportedSetting, Usage, UsageFigures,
+    UsageScope, schema,
 };

@@ -17,7 +17,7 @@
 //! let mut run = host.start(&adapter, Turn::new("Fix the failing test"), RunOptions::default()).await?;
 //! while let Some(event) = run.next().await {
 //!     match event.kind {
-//!         EventKind::Ask(ask) => drop(run.answer(Answer::new(ask.id, Decision::Deny).by("policy bot"))),
+//!         EventKind::Ask(ask) => drop(run.answer(Answer::to(&ask, Decision::Deny).by("policy bot"))),
 //!         EventKind::Report(report) => println!("{}: {:?}", report.outcome, report.answer),
 //!         _ => {}
 //!     }

@@ -44,7 +44,7 @@ impl Control {
     }
 
     /// What a line may be.
-    pub(crate) const VALID: &str = r#"{"type":"message","text":"…"}, {"type":"answer","ask":"…","decision":"allow"}, {"type":"next-turn","prompt":"…"} or {"type":"cancel"}"#;
+    pub(crate) const VALID: &str = r#"{"type":"message","text":"…"}, {"type":"answer","number":1,"decision":"allow"}, {"type":"next-turn","prompt":"…"} or {"type":"cancel"}"#;
 }
 
 /// A line, or the beginning of one that cannot be used, and why.
@@ -115,7 +115,7 @@ pub(crate) fn answer(ask: &Ask, line: Option<&str>) -> Result<Answer, String> {
     let line = line.unwrap_or("n").trim();
     let (word, rest) = line.split_once(' ').unwrap_or((line, ""));
     let offers = |kind| ask.choices.iter().any(|choice| choice.kind == kind);
-    let plain = |decision| Ok(Answer::new(&ask.id, decision));
+    let plain = |decision| Ok(Answer::to(ask, decision));
     match word {
         "y" | "yes" if offers(ChoiceKind::AllowOnce) => plain(Decision::Allow),
         "y" | "yes" if offers(ChoiceKind::AllowAlways) => {
@@ -125,10 +125,10 @@ pub(crate) fn answer(ask: &Ask, line: Option<&str>) -> Result<Answer, String> {
         "n" | "no" => plain(Decision::Deny),
         "s" | "stop" => plain(Decision::DenyAndStop),
         "e" if ask.input_editable => match wharf::parse_json(rest) {
-            Ok(input) => Ok(Answer::new(&ask.id, Decision::Allow).with_input(input)),
+            Ok(input) => Ok(Answer::to(ask, Decision::Allow).with_input(input)),
             Err(error) => Err(format!("  that input is not JSON: {error}")),
         },
-        "t" if ask.free_text => Ok(Answer::new(&ask.id, Decision::Allow).with_text(rest)),
+        "t" if ask.free_text => Ok(Answer::to(ask, Decision::Allow).with_text(rest)),
         "c" => plain(Decision::Choice(rest.trim().to_owned())),
         _ => Err("  that is not one of the answers".to_owned()),
     }
@@ -212,7 +212,7 @@ mod tests {
         assert!(answer(&always, Some("y")).is_err_and(|reason| reason.contains("a = always")));
         assert_eq!(choices_text(&always), "n = no, a = always");
         let once = ask(&[ChoiceKind::AllowAlways, ChoiceKind::AllowOnce]);
-        assert_eq!(answer(&once, Some("y")), Ok(Answer::new("a", Decision::Allow)));
+        assert_eq!(answer(&once, Some("y")), Ok(Answer::to(&once, Decision::Allow)));
         assert_eq!(choices_text(&once), "y = yes, n = no, a = always");
         assert!(
             answer(&ask(&[ChoiceKind::Other]), Some("y"))
@@ -222,8 +222,8 @@ mod tests {
 
     #[test]
     fn a_persons_line_is_parsed_as_an_answer() {
-        let plain = |decision| Ok(Answer::new("a", decision));
         let mut asked = ask(&[ChoiceKind::AllowOnce, ChoiceKind::Other]);
+        let plain = |decision| Ok(Answer::to(&ask(&[]), decision));
         for (line, expected) in [
             (None, plain(Decision::Deny)),
             (Some(" no "), plain(Decision::Deny)),
@@ -249,11 +249,14 @@ mod tests {
         let mut louder = NextTurn::new("p");
         louder.model = Some("m".to_owned());
         louder.approvals = Some(wharf::Approvals::AllowAll);
+        let mut numbered = Answer::new("", Decision::Deny);
+        (numbered.ask, numbered.number) = (None, Some(7));
         for (line, control) in [
             (r#"{"type":"message","text":"a\nb"}"#, Control::Message { text: "a\nb".to_owned() }),
             (r#"{"type":"cancel"}"#, Control::Cancel),
             (r#"{"type":"next-turn","prompt":"p"}"#, Control::NextTurn(NextTurn::new("p"))),
             (r#"{"type":"next-turn","prompt":"p","model":"m","approvals":"allow-all"}"#, Control::NextTurn(louder)),
+            (r#"{"type":"answer","number":7,"decision":"deny"}"#, Control::Answer(numbered)),
             (r#"{"type":"answer","ask":"a","decision":"deny"}"#, Control::Answer(Answer::new("a", Decision::Deny))),
             (
                 r#"{"type":"answer","ask":"a","decision":{"choice":"x"},"text":"t"}"#,

@@ -3,7 +3,7 @@
 
 use crate::sandbox;
 use serde_json::Value;
-use wharf_test_support::{Finished, LiveRun, Sandbox, Terminal, processes_with};
+use wharf_test_support::{DONE, Finished, HELLO, LiveRun, Sandbox, Script, Terminal, processes_with};
 
 /// The tool that it asks for.
 const TOOL: &str = "list_folder";
@@ -67,6 +67,60 @@ fn the_default_of_the_rules_answers_by_the_name_default() {
     let run = run(&sandbox, &["--rules", rules.to_str().unwrap()]);
     run.expect(0, "completed");
     assert_eq!(answered(&run), [["rule", "default", "allow"]]);
+}
+
+/// The agent asks to read and to run a command under one id, and tells what it was answered.
+#[test]
+fn two_asks_under_one_id_get_each_their_own_answer_or_none() {
+    let ask = |tool: &str| format!(r#"{{"type":"ask","id":"1","title":"may I?","tool":"{tool}","input":{{}}}}"#);
+    let both = format!("{}\n{}\n", ask("Read"), ask("Bash"));
+    let script =
+        Script::new().line(HELLO).step("read-line").stdout(both).step("read-line").step("say-stdin").line(DONE);
+    let sandbox = sandbox();
+    let rules = "[[rule]]\ntool = \"Read\"\nanswer = \"allow\"\n[[rule]]\ntool = \"Bash\"\nanswer = \"deny\"\n";
+    let rules = sandbox.write("rules.toml", rules);
+    let run = Finished::of(&mut sandbox.run_command(&script, &["--rules", rules.to_str().unwrap()]));
+    run.expect(0, "completed");
+    sandbox.expect_replay(run.run_id());
+    let numbers = |kind| run.of_type(kind).map(|event| event["number"].as_u64()).collect::<Vec<_>>();
+    assert_eq!(numbers("ask"), [Some(1), Some(2)]);
+    assert_eq!(numbers("ask-withdrawn"), [Some(1)], "the second has taken its place");
+    assert_eq!(numbers("ask-answered"), [Some(2)]);
+    assert_eq!(answered(&run), [["rule", "Bash", "deny"]]);
+    let heard = run.report()["answer"].as_str().unwrap();
+    assert!(heard.contains("\"allow\":false"), "{heard}");
+}
+
+/// A program that names asks by their ids cannot know which one its answer reaches.
+#[test]
+fn an_answer_by_id_for_a_withdrawn_ask_does_not_reach_the_one_in_its_place() {
+    let ask = |tool: &str| format!(r#"{{"type":"ask","id":"1","title":"may I?","tool":"{tool}","input":{{}}}}"#);
+    let sandbox = sandbox();
+    let go = sandbox.path("go");
+    let script = Script::new()
+        .line(HELLO)
+        .step("read-line")
+        .line(&ask("Read"))
+        .step(&format!("wait-file {}", go.display()))
+        .line(&ask("Bash"))
+        .step("read-line")
+        .step("say-stdin")
+        .line(DONE);
+    let mut live = LiveRun::start_with_stdin(&mut sandbox.run_command(&script, &["--ask", "--control"]));
+    assert_eq!(live.read_until("ask")["number"], 1);
+    sandbox.write("go", "");
+    assert_eq!(live.read_until("ask")["number"], 2);
+    live.write_line(r#"{"type":"answer","ask":"1","decision":"allow"}"#);
+    let rejected = live.read_until("input-rejected");
+    assert!(rejected["reason"].as_str().is_some_and(|reason| reason.contains("answer by its `number`")), "{rejected}");
+    live.write_line(r#"{"type":"answer","number":1,"decision":"allow"}"#);
+    let rejected = live.read_until("input-rejected");
+    assert_eq!((&rejected["input"], &rejected["number"]), (&"answer".into(), &1.into()), "{rejected}");
+    live.write_line(r#"{"type":"answer","number":2,"decision":"deny"}"#);
+    let run = live.finish();
+    run.expect(0, "completed");
+    assert!(run.report()["answer"].as_str().is_some_and(|answer| answer.contains("\"allow\":false")));
+    sandbox.expect_replay(run.run_id());
 }
 
 #[test]

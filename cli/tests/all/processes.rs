@@ -116,6 +116,28 @@ fn an_agent_that_takes_messages_is_asked_to_cancel_first() {
 }
 
 #[test]
+fn a_signal_stops_a_run_whose_adapter_never_waits() {
+    for fault in ["slow-asks", "slow-timers"] {
+        let sandbox = sandbox();
+        sandbox.install_faulty();
+        let rules = sandbox.write("rules.toml", "default = \"allow\"\n");
+        let fault = format!("fault={fault}");
+        let args = ["--adapter", "faulty", "--option", &fault, "--rules", rules.to_str().unwrap()];
+        let mut live = LiveRun::start(&mut sandbox.run_command(&Script::new().step("silence"), &args));
+        let event = if fault.ends_with("asks") { "ask-answered" } else { "notice" };
+        // Events come while it is busy.
+        live.read_until(event);
+        live.read_until(event);
+        live.signal(Signal::INT);
+        let run = live.finish();
+        run.expect(130, "cancelled");
+        assert!(run.of_type(event).count() < 50, "{fault}: it was stopped in the middle");
+        sandbox.expect_nothing_left();
+        sandbox.expect_replay(run.run_id());
+    }
+}
+
+#[test]
 fn a_second_signal_kills_at_once() {
     let sandbox = sandbox();
     let script = Script::new().step("ignore-sigterm").line(HELLO).step("children 1 60").line(SAY).step("silence");

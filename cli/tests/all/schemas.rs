@@ -111,6 +111,7 @@ fn the_schema_of_controls_accepts_what_wharf_understands() {
         json!({ "type": "message", "text": "faster" }),
         json!({ "type": "answer", "ask": "1", "decision": "allow", "input": { "n": 1 }, "name": "anna" }),
         json!({ "type": "answer", "ask": "1", "decision": { "choice": "c2" } }),
+        json!({ "type": "answer", "number": 1, "decision": "allow" }),
         json!({ "type": "next-turn", "prompt": "and now", "approvals": "ask" }),
         json!({ "type": "cancel" }),
     ] {
@@ -118,7 +119,8 @@ fn the_schema_of_controls_accepts_what_wharf_understands() {
     }
     for line in [
         json!({ "type": "answer", "ask": "1", "decision": "yes" }),
-        json!({ "type": "answer", "decision": "allow" }),
+        json!({ "type": "answer", "number": "1", "decision": "allow" }),
+        json!({ "type": "answer", "number": 1 }),
         json!({ "type": "shout", "text": "x" }),
         json!({}),
     ] {

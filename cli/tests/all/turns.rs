@@ -7,7 +7,7 @@ use std::fs;
 use wharf_test_support::{Finished, Sandbox, echo_component, fake_agent, faulty_guest, repository};
 
 /// The fields of the report, as documented. This is a public interface: it may grow on purpose, and never shrink.
-const REPORT: [&str; 18] = [
+const REPORT: [&str; 19] = [
     "answer",
     "at",
     "detail",
@@ -17,6 +17,7 @@ const REPORT: [&str; 18] = [
     "files",
     "killed",
     "model",
+    "omitted",
     "outcome",
     "run",
     "seq",

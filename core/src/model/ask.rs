@@ -10,8 +10,11 @@ use std::fmt;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[non_exhaustive]
 pub struct Ask {
-    /// An [`Answer`] names the ask by this id.
+    /// The agent's id of it. An agent may use an id again.
     pub id: String,
+    /// Which ask of the run it is: 1, 2, 3 … An [`Answer`] names it by this number.
+    #[serde(default)]
+    pub number: u64,
     /// What is asked for.
     pub kind: AskKind,
     /// The question for a person.
@@ -32,10 +35,11 @@ pub struct Ask {
 }
 
 impl Ask {
-    /// An ask without choices.
+    /// An ask without choices. The host numbers it.
     pub fn new(id: impl Into<String>, kind: AskKind, title: impl Into<String>) -> Ask {
         Ask {
             id: id.into(),
+            number: 0,
             kind,
             title: title.into(),
             tool: None,
@@ -101,12 +105,17 @@ pub enum ChoiceKind {
     Other,
 }
 
-/// A caller's answer to an ask.
+/// A caller's answer to an ask, which it names by number or by id.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[non_exhaustive]
 pub struct Answer {
-    /// The id of the ask.
-    pub ask: String,
+    /// The id of the ask. It is refused without a number if the agent has used the id before, for an ask that the caller
+    /// did not answer: the answer could be meant for that one.
+    #[serde(default)]
+    pub ask: Option<String>,
+    /// The number of the ask.
+    #[serde(default)]
+    pub number: Option<u64>,
     /// What was decided.
     pub decision: Decision,
     /// A text, if the ask takes one.
@@ -121,9 +130,14 @@ pub struct Answer {
 }
 
 impl Answer {
-    /// A plain decision.
+    /// A plain decision about the ask with this id.
     pub fn new(ask: impl Into<String>, decision: Decision) -> Answer {
-        Answer { ask: ask.into(), decision, text: None, input: None, name: None }
+        Answer { ask: Some(ask.into()), number: None, decision, text: None, input: None, name: None }
+    }
+
+    /// A plain decision about this ask and no other.
+    pub fn to(ask: &Ask, decision: Decision) -> Answer {
+        Answer { number: Some(ask.number), ..Answer::new(&ask.id, decision) }
     }
 
     /// Whether the ask takes this answer. One that it does not take would count as a no, or lose the changed input,
@@ -217,6 +231,9 @@ impl Decision {
 pub struct AskAnswered {
     /// The id of the ask.
     pub id: String,
+    /// The number of the ask.
+    #[serde(default)]
+    pub number: u64,
     /// The id of the choice that was made; null is a no.
     pub choice: Option<String>,
     /// A text that came with the answer.
@@ -234,16 +251,17 @@ pub struct AskAnswered {
 impl AskAnswered {
     /// An answer, applied to its ask.
     pub fn new(ask: &Ask, answer: Answer, by: AnsweredBy) -> AskAnswered {
-        let id = ask.id.clone();
+        let (id, number) = (ask.id.clone(), ask.number);
         if answer.input.as_ref().is_some_and(json::is_too_deep) {
             // It could not be read again. Without it a yes would allow the input that somebody wanted to change.
             let text = Some("the changed input is nested too deeply".to_owned());
-            return AskAnswered { id, choice: Decision::Deny.choose(ask), text, input: None, by, name: answer.name };
+            let choice = Decision::Deny.choose(ask);
+            return AskAnswered { id, number, choice, text, input: None, by, name: answer.name };
         }
         // Changed input counts only with a yes.
         let input = answer.input.filter(|_| answer.decision.is_permission());
         let choice = answer.decision.choose(ask);
-        AskAnswered { id, choice, text: answer.text, input, by, name: answer.name }
+        AskAnswered { id, number, choice, text: answer.text, input, by, name: answer.name }
     }
 }
 
@@ -258,6 +276,8 @@ pub enum AnsweredBy {
     Rule,
     /// Nobody did in time: the answer is no.
     Timeout,
+    /// The host, because too many asks were open: the answer is no.
+    Limit,
 }
 
 impl fmt::Display for AnsweredBy {
@@ -266,6 +286,7 @@ impl fmt::Display for AnsweredBy {
             AnsweredBy::Caller => "caller",
             AnsweredBy::Rule => "rule",
             AnsweredBy::Timeout => "timeout",
+            AnsweredBy::Limit => "limit",
         })
     }
 }

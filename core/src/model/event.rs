@@ -99,8 +99,11 @@ pub enum EventKind {
     Ask(Ask),
     /// The agent no longer needs that answer.
     AskWithdrawn {
-        /// The ask.
+        /// The id of the ask.
         id: String,
+        /// The number of the ask; null if none with that id was open.
+        #[serde(default)]
+        number: Option<u64>,
     },
     /// An ask was answered.
     AskAnswered(AskAnswered),
@@ -271,8 +274,11 @@ pub struct InputRejected {
     pub input: RejectedInput,
     /// The beginning of the line, of the message or of the prompt; null for an answer.
     pub head: Option<String>,
-    /// The ask that an answer names; null for anything else.
+    /// The id of the ask that an answer names; null if it names none, and for anything else.
     pub ask: Option<String>,
+    /// The number of the ask that an answer names; null if it names none, and for anything else.
+    #[serde(default)]
+    pub number: Option<u64>,
     /// Why it was not carried out.
     pub reason: String,
 }
@@ -284,12 +290,12 @@ impl InputRejected {
     /// An input that begins with this text.
     pub fn new(input: RejectedInput, text: &str, reason: impl Into<String>) -> InputRejected {
         let head = Some(text.chars().take(InputRejected::HEAD).collect());
-        InputRejected { input, head, ask: None, reason: reason.into() }
+        InputRejected { input, head, ask: None, number: None, reason: reason.into() }
     }
 
-    /// An answer to this ask.
-    pub fn answer(ask: impl Into<String>, reason: impl Into<String>) -> InputRejected {
-        InputRejected { input: RejectedInput::Answer, head: None, ask: Some(ask.into()), reason: reason.into() }
+    /// An answer to the ask with this id or this number.
+    pub fn answer(ask: Option<String>, number: Option<u64>, reason: impl Into<String>) -> InputRejected {
+        InputRejected { input: RejectedInput::Answer, head: None, ask, number, reason: reason.into() }
     }
 }
 

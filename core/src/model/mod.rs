@@ -32,7 +32,7 @@ pub use money::{Currency, Money};
 pub use options::{SettingError, parse_option};
 pub use plan::{Arg, ExitBehavior, Framing, InstructionFile, Plan, UnsupportedSetting};
 pub use price::{Price, Prices};
-pub use report::{Drift, Exit, Report, ReportSession, ReportTool};
+pub use report::{Drift, Exit, Omitted, Report, ReportSession, ReportTool};
 pub use schema::{Direction, EVENT as EVENT_SCHEMA, SchemaHead, schema};
 pub use tool::{FileChange, FileChangeKind, ToolCall, ToolStatus};
 pub use turn::{Approvals, Effort, Labels, NextTurn, SessionChoice, Settings, ToolRules, Turn};

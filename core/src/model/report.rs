@@ -40,6 +40,9 @@ pub struct Report {
     pub unsupported: Vec<UnsupportedSetting>,
     /// What the adapter did not know.
     pub drift: Drift,
+    /// How much came that the lists above do not contain, because they are limited.
+    #[serde(default)]
+    pub omitted: Omitted,
     /// How the process exited; null if it never started.
     pub exit: Option<Exit>,
     /// Processes that were still running after the agent had exited, and were killed.
@@ -64,6 +67,7 @@ impl Report {
             files: vec![],
             unsupported: vec![],
             drift: Drift::default(),
+            omitted: Omitted::default(),
             exit: None,
             killed: vec![],
             run: None,
@@ -132,6 +136,29 @@ impl Drift {
     /// Whether the adapter knew everything.
     pub fn is_empty(&self) -> bool {
         self.unknown.is_empty() && self.malformed == 0
+    }
+}
+
+/// What a report does not contain. Its lists are limited, so that no agent makes the host remember without end.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
+pub struct Omitted {
+    /// The number of events about tool calls that are not in `tools`.
+    pub tools: u64,
+    /// The number of changes of files that are not in `files`.
+    pub files: u64,
+    /// The number of messages whose type is not in `drift`.
+    pub types: u64,
+    /// The number of figures that are not in `usage`.
+    pub usage: u64,
+    /// The number of asks that were denied because too many were open.
+    pub asks: u64,
+}
+
+impl Omitted {
+    /// Whether the report is complete.
+    pub fn is_empty(&self) -> bool {
+        *self == Omitted::default()
     }
 }
 

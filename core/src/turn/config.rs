@@ -33,6 +33,8 @@ pub struct DriverConfig {
     pub prices: Prices,
     /// Whether the given times are real. Captured output has none, so its tools have no durations.
     pub timed: bool,
+    /// Whether a recording is replayed: what was answered, and which timers expired, is in it.
+    pub replay: bool,
 }
 
 impl Default for DriverConfig {
@@ -50,6 +52,7 @@ impl Default for DriverConfig {
             prices: Prices::default(),
             used_before: Usage::default(),
             timed: true,
+            replay: false,
         }
     }
 }

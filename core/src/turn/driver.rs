@@ -1,34 +1,20 @@
 //! The state machine of a turn. Inputs and a time in; events and actions out. It does no I/O, reads no clock and calls
 //! no adapter: the run's loop carries out its actions, a replay only inspects them.
 
+use super::asks::Asks;
 use super::config::{DriverConfig, TurnResult};
+use super::contract::violation;
 use super::input::{Action, AdapterInput, Delivery, Effect, EventSink, Input};
-use super::notices::{message_not_sent, reject, turn_not_started, warn};
+use super::notices::{message_not_sent, not_sent, reject, turn_not_started, warn};
 use super::outcome::{EndFacts, Facts, Verdict, decide};
 use super::rules::AskRules;
+use super::stop::Stop;
 use super::summary::Summary;
 use super::timeouts::{Timeout, Timeouts};
-use crate::model::{
-    Answer, AnsweredBy, Ask, AskAnswered, Decision, EventKind, Exit, ExitBehavior, Failure, InputRejected, Turn,
-};
+use super::timers::{TIMERS, Timers};
+use crate::model::{AnsweredBy, AskAnswered, EventKind, Exit, ExitBehavior, Failure, Turn};
 use crate::stream::StreamedEvent;
-use std::collections::BTreeMap;
 use std::time::Duration;
-
-/// The state of stopping a process.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Stop {
-    No,
-    /// The adapter asks the agent, until this time.
-    Requested {
-        until: Duration,
-    },
-    /// The process was asked to exit, until this time.
-    Terminated {
-        until: Duration,
-    },
-    Killed,
-}
 
 /// The state of a turn. Times are since the start of the run.
 #[derive(Debug)]
@@ -41,15 +27,13 @@ pub struct Driver {
     stdin_open: bool,
     keep_alive: bool,
     timed: bool,
+    replay: bool,
     stop: Stop,
     last_output: Duration,
     any_output: bool,
     no_messages: Option<String>,
-    /// Each with the time when it counts as denied, if it ever does.
-    open_asks: BTreeMap<String, (Ask, Option<Duration>)>,
-    /// Answers of rules, given at the next flush.
-    rule_answers: Vec<Answer>,
-    timers: BTreeMap<u32, Duration>,
+    asks: Asks,
+    timers: Timers,
     facts: Facts,
     summary: Summary,
 }
@@ -64,13 +48,13 @@ impl Driver {
             stdin_open: config.stdin_open,
             keep_alive: config.keep_alive,
             timed: config.timed,
+            replay: config.replay,
             stop: Stop::No,
             last_output: Duration::ZERO,
             any_output: false,
             no_messages: config.no_messages,
-            open_asks: BTreeMap::new(),
-            rule_answers: vec![],
-            timers: BTreeMap::new(),
+            asks: Asks::default(),
+            timers: Timers::default(),
             facts: Facts::default(),
             summary: Summary::new(config.session, config.unsupported, config.used_before)
                 .with_prices(config.prices)
@@ -93,7 +77,10 @@ impl Driver {
             }
             Input::Stalled => self.last_output = now,
             Input::StdinClosed => self.stdin_open = false,
-            Input::Answer(answer) => self.answer(answer, AnsweredBy::Caller, now, &mut actions, sink),
+            Input::Answer(answer) => match self.asks.answer(answer) {
+                Ok(answered) => self.answer([answered], now, &mut actions),
+                Err(rejected) => reject(rejected, now, sink),
+            },
             Input::Message(text) => {
                 if let Some(reason) = self.why_no_message() {
                     message_not_sent(&text, reason, now, sink);
@@ -113,7 +100,13 @@ impl Driver {
                     None => actions.push(Action::Send(AdapterInput::NextTurn(turn))),
                 }
             }
+            Input::Answered(answered) => {
+                let question = self.asks.sent(&answered).filter(|_| answered.by == AnsweredBy::Timeout);
+                self.facts.end.unanswered = self.facts.end.unanswered.take().or(question);
+                sink.emit(EventKind::AskAnswered(answered).into(), now);
+            }
             Input::Delivered(delivery) => self.delivered(delivery, now, &mut actions, sink),
+            Input::NotSent { input, reason } => not_sent(&input, &reason, now, sink),
             Input::FinishAfterTurn => {
                 self.keep_alive = false;
                 if self.facts.declared.is_some() {
@@ -125,21 +118,12 @@ impl Driver {
                 self.facts.end.cancelled |= self.stop == Stop::No && self.facts.declared.is_none();
                 self.kill(&mut actions);
             }
-            Input::AdapterFailed(fault) => {
-                self.facts.adapter_fault.get_or_insert(fault);
-                if self.stop == Stop::No {
-                    self.terminate(now, &mut actions);
-                }
-            }
+            Input::AdapterFailed(fault) => self.adapter_failed(fault, now, &mut actions),
             Input::Flush => {
-                for answer in std::mem::take(&mut self.rule_answers) {
-                    // The ask may have been withdrawn since.
-                    if self.open_asks.contains_key(&answer.ask) {
-                        self.answer(answer, AnsweredBy::Rule, now, &mut actions, sink);
-                    }
-                }
+                let answers = self.asks.take_own_answers();
+                self.answer(answers, now, &mut actions);
             }
-            Input::Tick => self.tick(now, &mut actions, sink),
+            Input::Tick => self.tick(now, &mut actions),
             Input::Recorded(event) => {
                 if matches!(*event, EventKind::TurnStarted { .. }) {
                     self.start_turn();
@@ -158,8 +142,12 @@ impl Driver {
             Effect::Write(bytes) if self.stdin_open => actions.push(Action::Write(bytes)),
             Effect::Write(_) => {}
             Effect::CloseStdin => self.close_stdin(actions),
+            Effect::SetTimer { .. } if self.replay => {}
             Effect::SetTimer { number, delay } => {
-                self.timers.insert(number, now + delay);
+                if !self.timers.set(number, now + delay) {
+                    let fault = format!("the adapter failed: it set more than {TIMERS} timers at a time");
+                    self.adapter_failed(fault, now, actions);
+                }
             }
         }
     }
@@ -171,13 +159,19 @@ impl Driver {
         actions: &mut Vec<Action>,
         sink: &mut dyn EventSink,
     ) {
+        if let Some(malformed) = violation(&event) {
+            event = malformed.into();
+        }
         self.summary.observe(&mut event, self.timed.then_some(now));
         let mut turn_ended = false;
-        if let StreamedEvent::Other(event) = &event {
+        if let StreamedEvent::Other(event) = &mut event {
             match &**event {
-                EventKind::Ask(ask) => self.ask(ask.clone(), now),
-                EventKind::AskWithdrawn { id } => {
-                    self.open_asks.remove(id);
+                EventKind::Ask(_) | EventKind::AskWithdrawn { .. } => {
+                    let rules = (!self.replay).then_some(&self.rules);
+                    let until = self.timeouts.ask.map(|timeout| now + timeout);
+                    if let Some(withdrawn) = self.asks.observe(event.to_mut(), until, rules) {
+                        sink.emit(withdrawn.into(), now);
+                    }
                 }
                 EventKind::TurnEnded(end) => {
                     let (detail, error) = (end.detail.clone(), end.error.clone());
@@ -189,39 +183,34 @@ impl Driver {
         }
         sink.emit(event, now);
         if turn_ended {
-            self.open_asks.clear();
+            self.asks.clear();
             if !self.waits_for_next_turn() {
                 self.let_exit(now, actions);
             }
         }
     }
 
-    fn ask(&mut self, ask: Ask, now: Duration) {
-        self.rule_answers.extend(self.rules.answer(&ask));
-        self.open_asks.insert(ask.id.clone(), (ask, self.timeouts.ask.map(|timeout| now + timeout)));
+    /// Answers are sent to the adapter, each with its event then.
+    fn answer(&mut self, answers: impl IntoIterator<Item = AskAnswered>, now: Duration, actions: &mut Vec<Action>) {
+        for answered in answers {
+            self.last_output = now;
+            actions.push(Action::Send(AdapterInput::Answer(answered)));
+        }
     }
 
-    fn answer(
-        &mut self,
-        answer: Answer,
-        by: AnsweredBy,
-        now: Duration,
-        actions: &mut Vec<Action>,
-        sink: &mut dyn EventSink,
-    ) {
-        let refusal = match self.open_asks.get(&answer.ask) {
-            None => Err("there is no such ask, or it is not open any more".to_owned()),
-            Some((ask, _)) if by == AnsweredBy::Caller => answer.check(ask),
-            Some(_) => Ok(()),
-        };
-        if let Err(reason) = refusal {
-            return reject(InputRejected::answer(answer.ask, reason), now, sink);
-        }
-        let Some((ask, _)) = self.open_asks.remove(&answer.ask) else { return };
-        self.last_output = now;
-        let answered = AskAnswered::new(&ask, answer, by);
-        sink.emit(EventKind::AskAnswered(answered.clone()).into(), now);
-        actions.push(Action::Send(AdapterInput::Answer(answered)));
+    /// Whether an answer that was decided can still be sent: its ask may have been withdrawn since.
+    pub fn awaits(&self, answered: &AskAnswered) -> bool {
+        self.asks.awaits(answered)
+    }
+
+    /// Whether the process is told to exit: then nothing more needs to be sent to the adapter.
+    pub fn is_stopping(&self) -> bool {
+        self.stop.is_certain()
+    }
+
+    /// Whether a flush would answer anything.
+    pub fn has_answers(&self) -> bool {
+        self.asks.has_own_answers()
     }
 
     /// What the adapter did with an input decides whether it counts as sent.
@@ -309,6 +298,13 @@ impl Driver {
         }
     }
 
+    fn adapter_failed(&mut self, fault: String, now: Duration, actions: &mut Vec<Action>) {
+        self.facts.adapter_fault.get_or_insert(fault);
+        if self.stop == Stop::No {
+            self.terminate(now, actions);
+        }
+    }
+
     fn terminate(&mut self, now: Duration, actions: &mut Vec<Action>) {
         self.stop = Stop::Terminated { until: now + self.timeouts.grace };
         actions.push(Action::Terminate);
@@ -321,29 +317,15 @@ impl Driver {
         }
     }
 
-    fn tick(&mut self, now: Duration, actions: &mut Vec<Action>, sink: &mut dyn EventSink) {
+    fn tick(&mut self, now: Duration, actions: &mut Vec<Action>) {
         match self.stop {
             Stop::Requested { until } if now >= until => self.terminate(now, actions),
             Stop::Terminated { until } if now >= until => self.kill(actions),
             _ => {}
         }
-        let due: Vec<u32> = self.timers.iter().filter(|(_, at)| now >= **at).map(|(number, _)| *number).collect();
-        for number in due {
-            self.timers.remove(&number);
-            actions.push(Action::Send(AdapterInput::Timer(number)));
-        }
-        let late: Vec<String> = self
-            .open_asks
-            .iter()
-            .filter(|(_, (_, at))| at.is_some_and(|at| now >= at))
-            .map(|(id, _)| id.clone())
-            .collect();
-        for id in late {
-            if let Some((ask, _)) = self.open_asks.get(&id) {
-                self.facts.end.unanswered.get_or_insert(ask.title.clone());
-            }
-            self.answer(Answer::new(id, Decision::Deny), AnsweredBy::Timeout, now, actions, sink);
-        }
+        actions.extend(self.timers.take_due(now).into_iter().map(|number| Action::Send(AdapterInput::Timer(number))));
+        let late = self.asks.expire(now);
+        self.answer(late, now, actions);
         if self.stop == Stop::No
             && let Some((timeout, _)) = self.next_timeout().filter(|(_, at)| now >= *at)
         {
@@ -357,7 +339,7 @@ impl Driver {
     fn next_timeout(&self) -> Option<(Timeout, Duration)> {
         // While a tool runs or a person is asked, the agent may be silent. After the turn has ended, a tool that never
         // ended is no reason.
-        let busy = self.facts.declared.is_none() && (self.summary.any_tool_running() || !self.open_asks.is_empty());
+        let busy = self.facts.declared.is_none() && (self.summary.any_tool_running() || self.asks.any_waiting());
         let held = busy || self.waits_for_next_turn();
         self.timeouts.next(self.any_output.then_some(self.last_output), held)
     }
@@ -365,13 +347,10 @@ impl Driver {
     /// When the next `Tick` is due, if nothing else happens before.
     pub fn deadline(&self) -> Option<Duration> {
         let stop = match self.stop {
-            Stop::Requested { until } | Stop::Terminated { until } => Some(until),
             Stop::No => self.next_timeout().map(|(_, at)| at),
-            Stop::Killed => None,
+            stop => stop.until(),
         };
-        let timers = self.timers.values().min().copied();
-        let asks = self.open_asks.values().filter_map(|(_, at)| *at).min();
-        [stop, timers, asks].into_iter().flatten().min()
+        [stop, self.timers.deadline(), self.asks.deadline()].into_iter().flatten().min()
     }
 
     /// The process has exited. Returns whether the outcome still depends on what the adapter concludes from exit and
@@ -406,11 +385,9 @@ impl Driver {
     /// The result of the turn.
     pub fn result(&self) -> TurnResult {
         let (verdict, _) = decide(&Facts { denied: self.summary.denied_tool(), ..self.facts.clone() });
-        TurnResult {
-            report: self.summary.report(verdict, self.facts.exit),
-            session_usage: self.summary.session_usage(),
-            end: self.facts.end.clone(),
-        }
+        let mut report = self.summary.report(verdict, self.facts.exit);
+        report.omitted.asks = self.asks.omitted();
+        TurnResult { report, session_usage: self.summary.session_usage(), end: self.facts.end.clone() }
     }
 }
 

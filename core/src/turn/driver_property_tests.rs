@@ -9,7 +9,7 @@ fn any_step() -> impl Strategy<Value = Step> {
         Just(tool(ToolStatus::Running)),
         Just(tool(ToolStatus::Succeeded)),
         "[ab]".prop_map(|id| ask(&id)),
-        "[ab]".prop_map(|id| emit(EventKind::AskWithdrawn { id })),
+        "[ab]".prop_map(|id| emit(EventKind::AskWithdrawn { id, number: None })),
         Just(ended(Outcome::Completed)),
         Just(Step::Effect(Effect::CloseStdin)),
         (0u32..3, 0u64..5000).prop_map(|(number, delay)| {

@@ -2,7 +2,8 @@
 
 use super::*;
 use crate::model::{
-    AdapterId, AgentId, AskKind, Choice, ChoiceKind, Outcome, RunStarted, ToolCall, ToolStatus, TurnEnd,
+    AdapterId, AgentId, Answer, Ask, AskKind, Choice, ChoiceKind, Decision, Outcome, RunStarted, ToolCall, ToolStatus,
+    TurnEnd,
 };
 use crate::stream::{Part, PartKind, Text, Whole};
 use crate::turn::RuleAnswer;
@@ -29,7 +30,7 @@ struct Bench {
     events: Vec<EventKind>,
 }
 
-/// Anything that a driver takes.
+/// Anything that a driver takes. Answers are sent at once.
 #[derive(Debug, Clone)]
 enum Step {
     Input(Input),
@@ -56,14 +57,19 @@ impl Bench {
 
     fn step(&mut self, step: impl Into<Step>, now: Duration) -> Vec<Action> {
         self.events.clear();
+        let mut actions = vec![];
         match step.into() {
-            Step::Input(input) => self.driver.handle(input, now, &mut self.events),
-            Step::Effect(effect) => {
-                let mut actions = vec![];
-                self.driver.apply(effect, now, &mut actions, &mut self.events);
-                actions
+            Step::Input(input) => actions = self.driver.handle(input, now, &mut self.events),
+            Step::Effect(effect) => self.driver.apply(effect, now, &mut actions, &mut self.events),
+        }
+        for action in &actions {
+            if let Action::Send(AdapterInput::Answer(answered)) = action
+                && self.driver.awaits(answered)
+            {
+                self.driver.handle(Input::Answered(answered.clone()), now, &mut self.events);
             }
         }
+        actions
     }
 
     /// Whether the last step did nothing but warn of this.
@@ -133,22 +139,6 @@ fn silence_from_the_start_ends_by_the_first_output_timeout() {
 }
 
 #[test]
-fn the_idle_timeout_is_held_while_a_tool_runs_or_an_ask_is_open() {
-    let mut bench = Bench::new(config());
-    bench.step(Input::Output, at(1));
-    bench.step(tool(ToolStatus::Running), at(1));
-    assert_eq!(bench.step(Input::Tick, at(60)), [], "a tool runs");
-    bench.step(Input::Output, at(60));
-    bench.step(tool(ToolStatus::Succeeded), at(60));
-    bench.step(ask("a"), at(61));
-    assert_eq!(bench.step(Input::Tick, at(85)), [], "an ask is open");
-    bench.step(Input::Answer(Answer::new("a", Decision::Allow)), at(86));
-    assert_eq!(bench.driver.deadline(), Some(at(100)), "the total timeout is next");
-    assert_eq!(bench.step(Input::Tick, at(100)), [Action::Terminate]);
-    assert_eq!(bench.outcome().1.as_deref(), Some("total timeout"));
-}
-
-#[test]
 fn silence_after_output_ends_by_the_idle_timeout() {
     let mut bench = Bench::new(config());
     bench.step(Input::Output, at(7));
@@ -157,27 +147,6 @@ fn silence_after_output_ends_by_the_idle_timeout() {
     assert_eq!(bench.step(Input::Tick, at(30)), [], "the reader was slow, not the agent");
     assert_eq!(bench.step(Input::Tick, at(40)), [Action::Terminate]);
     assert_eq!(bench.outcome().1.as_deref(), Some("idle timeout"));
-}
-
-#[test]
-fn without_an_ask_timeout_an_ask_waits_for_its_answer() {
-    let timeouts = Timeouts { ask: None, total: None, ..config().timeouts };
-    let mut bench = Bench::new(DriverConfig { timeouts, ..config() });
-    bench.step(Input::Output, at(1));
-    bench.step(ask("a"), at(1));
-    assert_eq!(bench.driver.deadline(), None);
-    assert_eq!(bench.step(Input::Tick, at(36_000)), []);
-    let answer = bench.step(Input::Answer(Answer::new("a", Decision::Allow)), at(36_001));
-    assert!(matches!(&answer[..], [Action::Send(AdapterInput::Answer(_))]), "{answer:?}");
-}
-
-#[test]
-fn a_rejected_answer_leaves_the_ask_open() {
-    let mut bench = Bench::new(config());
-    bench.step(ask("a"), at(1));
-    let actions = bench.step(Input::Answer(Answer::new("a", Decision::Choice("typo".into()))), at(2));
-    assert!(bench.warned(&actions, "it offers `yes`, `no`"), "{:?}", bench.events);
-    assert_eq!(bench.step(Input::Answer(Answer::new("a", Decision::Allow)), at(3)).len(), 1);
 }
 
 #[test]
@@ -233,41 +202,6 @@ fn a_run_that_nobody_reads_is_killed_at_once() {
     done.step(ended(Outcome::Completed), at(1));
     assert_eq!(done.step(Input::Abandoned, at(2)), [Action::Kill]);
     assert_eq!(done.outcome().0, Outcome::Completed, "the turn had ended");
-}
-
-#[test]
-fn an_adapter_that_cannot_ask_its_agent_to_stop_goes_straight_to_the_signal() {
-    let mut bench = Bench::new(config());
-    bench.step(Input::Cancel, at(1));
-    assert_eq!(bench.step(delivered(AdapterInput::Cancel, false, false), at(1)), [Action::Terminate]);
-}
-
-#[test]
-fn an_ask_that_nobody_answers_is_denied_and_blocks() {
-    let mut bench = Bench::new(config());
-    bench.step(Input::Output, at(1));
-    bench.step(ask("a"), at(1));
-    let actions = bench.step(Input::Tick, at(31));
-    let [Action::Send(AdapterInput::Answer(answer))] = &actions[..] else { panic!("{actions:?}") };
-    assert_eq!((answer.choice.as_deref(), answer.by), (Some("no"), AnsweredBy::Timeout));
-    assert_eq!(bench.events, [EventKind::AskAnswered(answer.clone())]);
-    bench.step(ended(Outcome::Completed), at(32));
-    assert_eq!(bench.outcome(), (Outcome::Blocked, Some("nobody answered: may I?".into())));
-}
-
-#[test]
-fn answers_go_to_open_asks_only_and_say_who_gave_them() {
-    let mut bench = Bench::new(config());
-    let actions = bench.step(Input::Answer(Answer::new("a", Decision::Allow)), at(1));
-    assert!(bench.warned(&actions, "not open any more"));
-    for (decision, kept) in [(Decision::Allow, true), (Decision::Deny, false)] {
-        bench.step(ask("a"), at(1));
-        let answer = Answer::new("a", decision).with_input(serde_json::json!({ "x": 1 })).by("ada");
-        let actions = bench.step(Input::Answer(answer), at(2));
-        let [Action::Send(AdapterInput::Answer(answered))] = &actions[..] else { panic!("{actions:?}") };
-        assert_eq!(answered.input.is_some(), kept, "changes count only with a yes");
-        assert_eq!((answered.by, answered.name.as_deref()), (AnsweredBy::Caller, Some("ada")));
-    }
 }
 
 #[test]
@@ -380,18 +314,6 @@ fn a_turn_that_cannot_start_is_explained() {
 }
 
 #[test]
-fn rules_answer_by_themselves() {
-    let rules = AskRules { rules: vec![], default: RuleAnswer::Deny };
-    let mut bench = Bench::new(DriverConfig { rules, ..config() });
-    assert_eq!(bench.step(ask("a"), at(1)), [], "not before all output was handled");
-    bench.step(Input::Flush, at(1));
-    let [EventKind::AskAnswered(answered)] = &bench.events[..] else { panic!("{:?}", bench.events) };
-    assert_eq!((answered.by, answered.name.as_deref()), (AnsweredBy::Rule, Some("default")));
-    bench.step(ended(Outcome::Completed), at(2));
-    assert_eq!(bench.outcome().0, Outcome::Completed, "a no is an answer");
-}
-
-#[test]
 fn the_end_of_the_turn_ends_the_process_according_to_its_exit_behavior() {
     for (exit_behavior, actions) in [
         (ExitBehavior::ByItself, vec![]),
@@ -413,15 +335,6 @@ fn of_several_ends_the_last_counts() {
 }
 
 #[test]
-fn timers_come_back_once() {
-    let mut bench = Bench::new(config());
-    bench.step(Step::Effect(Effect::SetTimer { number: 7, delay: Duration::from_millis(1500) }), at(1));
-    assert_eq!(bench.driver.deadline(), Some(Duration::from_millis(2500)));
-    assert_eq!(bench.step(Input::Tick, at(3)), [Action::Send(AdapterInput::Timer(7))]);
-    assert_eq!(bench.step(Input::Tick, at(4)), []);
-}
-
-#[test]
 fn a_recorded_event_of_the_host_has_the_effect_that_it_had() {
     let mut bench = Bench::new(DriverConfig { keep_alive: true, ..config() });
     bench.step(ended(Outcome::Failed), at(1));
@@ -431,6 +344,12 @@ fn a_recorded_event_of_the_host_has_the_effect_that_it_had() {
     bench.step(ended(Outcome::Completed), at(3));
     assert_eq!(bench.outcome().0, Outcome::Completed);
 }
+
+#[path = "driver_ask_tests.rs"]
+mod asks;
+
+#[path = "driver_timer_tests.rs"]
+mod timers;
 
 #[path = "driver_property_tests.rs"]
 mod property;

@@ -73,8 +73,17 @@ pub enum Input {
     Rejected(InputRejected),
     /// A caller's next turn in the same process.
     NextTurn(Box<Turn>),
+    /// An answer is being sent to the adapter: its ask is closed.
+    Answered(AskAnswered),
     /// The adapter has handled an input, with this result.
     Delivered(Delivery),
+    /// An input was not sent to the adapter.
+    NotSent {
+        /// The input.
+        input: AdapterInput,
+        /// Why not.
+        reason: String,
+    },
     /// The caller has no further turn.
     FinishAfterTurn,
     /// A caller stops the run; the second time the process is killed.

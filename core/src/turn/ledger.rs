@@ -3,26 +3,44 @@
 //! Figures are kept by source and model. For each field the strongest scope that has it is used: a total of the turn,
 //! then the growth of the session's total, then the sum of the deltas. Within one scope the latest source is used.
 
+use super::room::{ID_LIMIT, Room};
 use crate::model::{Money, Usage, UsageFigures, UsageScope};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
+
+/// How many different units a usage may have.
+const UNITS: usize = 100;
 
 /// All figures of a turn.
 #[derive(Debug, Default, Clone)]
 pub struct Ledger {
-    /// By source and model, the one with the latest figures last.
-    accounts: Vec<Account>,
+    /// By the position of their latest figures.
+    accounts: BTreeMap<u64, Account>,
+    /// The position of each account.
+    index: HashMap<Key, u64>,
+    /// How many figures were entered.
+    entered: u64,
+    room: Room,
+    /// How many figures found no room.
+    omitted: u64,
     /// What the session had used before this turn, as far as known.
     before: Usage,
     /// What the earlier turns of the same process used.
     earlier: Usage,
 }
 
-#[derive(Debug, Clone)]
-struct Account {
+/// What figures belong to.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+struct Key {
     source: String,
     model: Option<String>,
     scope: UsageScope,
+}
+
+#[derive(Debug, Clone)]
+struct Account {
+    key: Key,
     usage: Usage,
+    bytes: usize,
 }
 
 impl Ledger {
@@ -35,7 +53,11 @@ impl Ledger {
     pub fn next_turn(&mut self) {
         self.earlier = self.total().unwrap_or_default();
         self.before = self.session().unwrap_or_else(|| std::mem::take(&mut self.before));
-        self.accounts.retain(|account| account.scope == UsageScope::SessionTotal);
+        let ended = self.accounts.extract_if(.., |_, account| account.key.scope != UsageScope::SessionTotal);
+        for (_, account) in ended {
+            self.index.remove(&account.key);
+            self.room.give_back(account.bytes);
+        }
     }
 
     /// What all turns of this process used; none if nothing is known.
@@ -44,22 +66,38 @@ impl Ledger {
         (total != Usage::default()).then_some(total)
     }
 
+    /// How many figures are not part of the totals, because too many sources, models or units were named.
+    pub fn omitted(&self) -> u64 {
+        self.omitted
+    }
+
     /// Adds or replaces figures, depending on their scope.
     pub fn enter(&mut self, figures: &UsageFigures) {
-        let same = |account: &Account| {
-            account.source == figures.source && account.model == figures.model && account.scope == figures.scope
-        };
-        let earlier = self.accounts.iter().position(same).map(|at| self.accounts.remove(at));
+        let key = Key { source: figures.source.clone(), model: figures.model.clone(), scope: figures.scope };
+        let known = self.index.get(&key).and_then(|position| self.accounts.remove(position));
         let mut usage = figures.usage.clone();
-        if let (Some(earlier), UsageScope::Delta) = (earlier, figures.scope) {
-            usage = add(&earlier.usage, &usage);
+        let named = usage.units.len();
+        usage.units.retain(|name, _| name.len() <= ID_LIMIT);
+        while usage.units.len() > UNITS {
+            usage.units.pop_last();
         }
-        self.accounts.push(Account {
-            source: figures.source.clone(),
-            model: figures.model.clone(),
-            scope: figures.scope,
-            usage,
-        });
+        self.omitted += u64::from(usage.units.len() < named);
+        if let (Some(known), UsageScope::Delta) = (&known, figures.scope) {
+            usage = add(&known.usage, &usage);
+        }
+        let bytes = key.source.len() + key.model.as_ref().map_or(0, String::len);
+        let bytes = bytes + usage.units.keys().map(String::len).sum::<usize>();
+        if let Some(known) = &known {
+            self.room.give_back(known.bytes);
+        }
+        if !self.room.take(bytes) {
+            self.omitted += 1;
+            self.index.remove(&key);
+            return;
+        }
+        self.entered += 1;
+        self.index.insert(key.clone(), self.entered);
+        self.accounts.insert(self.entered, Account { key, usage, bytes });
     }
 
     /// What the turn used; none if nothing is known.
@@ -85,14 +123,17 @@ impl Ledger {
 
     /// The sums over the models of each source, the source with the latest figures last.
     fn by_source(&self, scope: UsageScope) -> Vec<Usage> {
-        let mut sums: Vec<(&str, Usage)> = Vec::new();
-        for account in self.accounts.iter().filter(|account| account.scope == scope) {
-            match sums.iter_mut().find(|(source, _)| *source == account.source) {
-                Some((_, sum)) => *sum = add(sum, &account.usage),
-                None => sums.push((&account.source, account.usage.clone())),
+        let mut sums: Vec<Usage> = Vec::new();
+        let mut index: HashMap<&str, usize> = HashMap::new();
+        for account in self.accounts.values().filter(|account| account.key.scope == scope) {
+            if let Some(at) = index.get(account.key.source.as_str()) {
+                sums[*at] = add(&sums[*at], &account.usage);
+            } else {
+                index.insert(&account.key.source, sums.len());
+                sums.push(account.usage.clone());
             }
         }
-        sums.into_iter().map(|(_, sum)| sum).collect()
+        sums
     }
 }
 
@@ -114,14 +155,16 @@ fn combine(a: &Usage, b: &Usage, of: impl Fn(Option<u64>, Option<u64>) -> Option
     }
 }
 
-/// The sum; a field that neither knows stays unknown.
+/// The sum; a field that neither knows stays unknown. It has no more than a hundred units.
 pub fn add(a: &Usage, b: &Usage) -> Usage {
     let mut sum = combine(a, b, |a, b| match (a, b) {
         (Some(a), Some(b)) => Some(a.saturating_add(b)),
         (one, other) => one.or(other),
     });
     for (name, figure) in &b.units {
-        *sum.units.entry(name.clone()).or_insert(0.0) += figure;
+        if sum.units.len() < UNITS || sum.units.contains_key(name) {
+            *sum.units.entry(name.clone()).or_insert(0.0) += figure;
+        }
     }
     // JSON has no infinity: such a sum is unknown.
     sum.units.retain(|_, figure| figure.is_finite());
@@ -231,5 +274,34 @@ mod tests {
         let session = ledger.session().expect("known");
         assert_eq!((session.input, session.output, session.units), (Some(10), Some(1), units));
         assert_eq!(Ledger::default().session(), None);
+    }
+    /// If each of them were compared with the others, this would take minutes.
+    #[test]
+    fn half_a_million_sources_are_each_looked_at_once_and_a_part_is_kept() {
+        let mut ledger = Ledger::default();
+        for number in 0..500_000 {
+            ledger.enter(&figures(UsageScope::Delta, &number.to_string(), "m", None, Some(1)));
+        }
+        assert_eq!((ledger.accounts.len(), ledger.omitted()), (10_000, 490_000));
+        for _ in 0..500_000 {
+            ledger.enter(&figures(UsageScope::Delta, "7", "m", None, Some(1)));
+        }
+        assert_eq!(ledger.turn().and_then(|turn| turn.output), Some(500_001), "the source with the latest figures");
+        ledger.next_turn();
+        assert!(ledger.accounts.is_empty() && ledger.index.is_empty());
+        ledger.enter(&figures(UsageScope::Delta, "new", "m", None, Some(1)));
+        assert_eq!(ledger.accounts.len(), 1, "there is room again");
+    }
+
+    #[test]
+    fn units_without_end_are_not_kept() {
+        let mut ledger = Ledger::default();
+        for number in 0..1000 {
+            let units = BTreeMap::from([(format!("unit-{number}"), 1.0), ("x".repeat(ID_LIMIT + 1), 1.0)]);
+            let usage = Usage { units, ..Usage::default() };
+            ledger.enter(&UsageFigures::new(UsageScope::Delta, "file", None, true, usage));
+        }
+        assert_eq!(ledger.turn().map(|turn| turn.units.len()), Some(UNITS));
+        assert!(ledger.omitted() > 0);
     }
 }

@@ -2,15 +2,22 @@
 //!
 //! Pure: no I/O, no clock. The time is always given as the [`Duration`](std::time::Duration) since the run started.
 
+mod asks;
 mod config;
+mod contract;
 mod driver;
+mod files;
 mod input;
 mod ledger;
 mod notices;
 pub mod outcome;
+mod room;
 mod rules;
+mod stop;
 mod summary;
 pub mod timeouts;
+mod timers;
+mod tools;
 mod torn;
 
 pub use config::{DriverConfig, TurnResult};

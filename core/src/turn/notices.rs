@@ -1,7 +1,7 @@
 //! The notices with which the driver explains what it did not do.
 
-use super::input::EventSink;
-use crate::model::{EventKind, InputRejected, LogLevel, RejectedInput, ReportSession, SessionChoice};
+use super::input::{AdapterInput, EventSink};
+use crate::model::{AnsweredBy, EventKind, InputRejected, LogLevel, RejectedInput, ReportSession, SessionChoice};
 use std::time::Duration;
 
 pub(super) fn warn(text: String, now: Duration, sink: &mut dyn EventSink) {
@@ -43,6 +43,18 @@ pub(super) fn other_session(chosen: &SessionChoice, reported: Option<&ReportSess
 
 pub(super) fn turn_not_started(prompt: &str, reason: &str, now: Duration, sink: &mut dyn EventSink) {
     reject(InputRejected::new(RejectedInput::NextTurn, prompt, reason), now, sink);
+}
+
+/// An input that its caller waits for was not sent.
+pub(super) fn not_sent(input: &AdapterInput, reason: &str, now: Duration, sink: &mut dyn EventSink) {
+    match input {
+        AdapterInput::Message(text) => message_not_sent(text, reason, now, sink),
+        AdapterInput::NextTurn(turn) => turn_not_started(&turn.prompt, reason, now, sink),
+        AdapterInput::Answer(answered) if answered.by == AnsweredBy::Caller => {
+            reject(InputRejected::answer(Some(answered.id.clone()), Some(answered.number), reason), now, sink);
+        }
+        _ => {}
+    }
 }
 
 #[cfg(test)]

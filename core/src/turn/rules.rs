@@ -62,7 +62,7 @@ impl AskRules {
             RuleAnswer::Deny => Decision::Deny,
         };
         let name = rule.map_or_else(|| "default".to_owned(), AskRule::to_string);
-        Some(Answer::new(ask.id.clone(), decision).by(name))
+        Some(Answer::to(ask, decision).by(name))
     }
 }
 

@@ -1,15 +1,17 @@
 //! Collects the content of the report from the events.
 
+use super::files::Files;
 use super::ledger::Ledger;
 use super::notices::other_session;
 use super::outcome::Verdict;
+use super::room::ID_LIMIT;
+use super::tools::Tools;
 use crate::model::{
-    CostSource, Drift, EventKind, Exit, FileChange, Outcome, Prices, Report, ReportSession, ReportTool, SessionChoice,
-    ToolCall, ToolStatus, TurnEnd, UnsupportedSetting, Usage, time,
+    CostSource, Drift, EventKind, Exit, Outcome, Prices, Report, ReportSession, SessionChoice, TurnEnd,
+    UnsupportedSetting, Usage, time,
 };
 use crate::stream::{Part, PartKind, StreamedEvent};
 use serde_json::Value;
-use std::collections::HashMap;
 use std::time::Duration;
 
 /// How many bytes of deltas are kept, for an agent that never sends the complete message.
@@ -35,11 +37,13 @@ pub(super) struct Summary {
     declared_answer: Option<String>,
     structured_output: Option<Value>,
     tools: Tools,
-    files: Vec<FileChange>,
+    files: Files,
     unsupported: Vec<UnsupportedSetting>,
     drift: Drift,
     prices: Prices,
     expects_structured_output: bool,
+    /// How many messages of unknown types were not counted by their type.
+    types_omitted: u64,
 }
 
 /// The deltas of a message that is being written.
@@ -49,53 +53,6 @@ struct Deltas {
     text: String,
     /// Whether some of the text was not kept.
     truncated: bool,
-}
-
-/// The tool calls of a run.
-#[derive(Debug, Default)]
-struct Tools {
-    calls: Vec<ReportTool>,
-    /// When each call was first seen.
-    started: Vec<Duration>,
-    /// The index of each call, by id.
-    index: HashMap<String, usize>,
-    /// How many of them belong to earlier turns.
-    earlier: usize,
-    /// How many of this turn's calls are running.
-    running: usize,
-}
-
-impl Tools {
-    /// Adds or changes a call. Returns its duration if this ended it.
-    fn update(&mut self, call: &ToolCall, now: Duration) -> Option<Duration> {
-        // An id that is used again in a later turn is another call, unless it is the late end of one that was running.
-        let ended_late = |index: usize| call.status.is_final() && !self.calls[index].status.is_final();
-        let known = self.index.get(&call.id).copied();
-        let known = known.filter(|index| *index >= self.earlier || ended_late(*index));
-        let index = known.unwrap_or(self.calls.len());
-        if known.is_none() {
-            self.index.insert(call.id.clone(), index);
-            self.calls.push(ReportTool::new(call.id.clone(), call.status));
-            self.started.push(now);
-        }
-        let entry = &mut self.calls[index];
-        let ran = known.is_some() && !entry.status.is_final();
-        entry.parent = call.parent.clone().or(entry.parent.take());
-        entry.name = call.name.clone().or(entry.name.take());
-        entry.exit_code = call.exit_code.or(entry.exit_code);
-        entry.status = call.status;
-        if index >= self.earlier {
-            self.running = self.running + usize::from(!call.status.is_final()) - usize::from(ran);
-        }
-        let ended = call.status.is_final() && (ran || known.is_none());
-        ended.then(|| now.saturating_sub(self.started[index]))
-    }
-
-    fn set_duration(&mut self, id: &str, millis: u64) {
-        if let Some(index) = self.index.get(id) {
-            self.calls[*index].duration_ms = Some(millis);
-        }
-    }
 }
 
 impl Summary {
@@ -110,11 +67,12 @@ impl Summary {
             declared_answer: None,
             structured_output: None,
             tools: Tools::default(),
-            files: vec![],
+            files: Files::default(),
             unsupported,
             drift: Drift::default(),
             prices: Prices::default(),
             expects_structured_output: false,
+            types_omitted: 0,
         }
     }
 
@@ -135,8 +93,7 @@ impl Summary {
         self.deltas = None;
         self.declared_answer = None;
         self.structured_output = None;
-        self.tools.earlier = self.tools.calls.len();
-        self.tools.running = 0;
+        self.tools.next_turn();
     }
 
     /// Takes note of an event. A tool call that ends gets its duration, unless times are unknown.
@@ -202,33 +159,35 @@ impl Summary {
             EventKind::Discard { id } => {
                 self.deltas.take_if(|deltas| deltas.message == *id);
             }
-            EventKind::FileChange(change) => {
-                self.files.retain(|known| known.path != change.path);
-                self.files.push(change.clone());
-            }
+            EventKind::FileChange(change) => self.files.add(change),
             EventKind::Usage(figures) => self.ledger.enter(figures),
             EventKind::TurnEnded(TurnEnd { answer, structured_output, .. }) => {
                 self.declared_answer.clone_from(answer);
                 self.structured_output = structured_output.clone().or(self.structured_output.take());
             }
-            EventKind::Unknown { native }
-                if (self.drift.unknown.len() < TYPES_LIMIT || self.drift.unknown.contains_key(native)) =>
-            {
-                *self.drift.unknown.entry(native.clone()).or_insert(0) += 1;
-            }
+            EventKind::Unknown { native } => self.unknown(native),
             EventKind::Malformed { .. } | EventKind::Oversized { .. } => self.drift.malformed += 1,
             _ => {}
         }
     }
 
+    fn unknown(&mut self, native: &str) {
+        if let Some(count) = self.drift.unknown.get_mut(native) {
+            *count += 1;
+        } else if self.drift.unknown.len() < TYPES_LIMIT && native.len() <= ID_LIMIT {
+            self.drift.unknown.insert(native.to_owned(), 1);
+        } else {
+            self.types_omitted += 1;
+        }
+    }
+
     pub(super) fn any_tool_running(&self) -> bool {
-        self.tools.running > 0
+        self.tools.any_running()
     }
 
     /// The last tool of this turn that was denied, by its name if that is known.
     pub(super) fn denied_tool(&self) -> Option<String> {
-        let denied = self.tools.calls[self.tools.earlier..].iter().rfind(|call| call.status == ToolStatus::Denied)?;
-        Some(denied.name.clone().unwrap_or_else(|| denied.id.clone()))
+        self.tools.denied()
     }
 
     pub(super) fn session_usage(&self) -> Option<Usage> {
@@ -274,10 +233,14 @@ impl Summary {
         report.model.clone_from(&self.model);
         report.usage = self.usage();
         report.error = verdict.error;
-        report.tools.clone_from(&self.tools.calls);
-        report.files.clone_from(&self.files);
+        report.tools = self.tools.calls().to_vec();
+        report.files = self.files.list();
         report.unsupported.clone_from(&self.unsupported);
         report.drift = self.drift.clone();
+        report.omitted.tools = self.tools.omitted();
+        report.omitted.files = self.files.omitted();
+        report.omitted.types = self.types_omitted;
+        report.omitted.usage = self.ledger.omitted();
         report.exit = exit;
         report
     }
@@ -286,6 +249,7 @@ impl Summary {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::{ToolCall, ToolStatus};
     use crate::stream::{Text, Whole};
 
     fn part(kind: PartKind, id: &'static str, parent: Option<&'static str>, text: &str) -> StreamedEvent<'static> {
@@ -390,12 +354,12 @@ mod tests {
         summary.next_turn();
         assert!(!summary.any_tool_running(), "what is left of an earlier turn does not hold the idle timeout");
         see(&mut summary, 0, call("t", ToolStatus::Succeeded, None));
-        assert_eq!(summary.tools.calls.len(), 1, "the late end of the first");
+        assert_eq!(summary.tools.calls().len(), 1, "the late end of the first");
         see(&mut summary, 0, call("t", ToolStatus::Running, None));
         assert!(summary.any_tool_running());
         see(&mut summary, 0, call("t", ToolStatus::Failed, None));
         assert!(!summary.any_tool_running());
-        let statuses: Vec<_> = summary.tools.calls.iter().map(|tool| tool.status).collect();
+        let statuses: Vec<_> = summary.tools.calls().iter().map(|tool| tool.status).collect();
         assert_eq!(statuses, [ToolStatus::Succeeded, ToolStatus::Failed]);
     }
 
@@ -416,5 +380,12 @@ mod tests {
         let long = "a".repeat(TEXT_LIMIT);
         let deltas = ["begin ", &long, "end"].map(|text| delta("1", None, text));
         assert_eq!(report(&deltas).answer.as_deref(), Some("begin "));
+    }
+    #[test]
+    fn unknown_types_without_end_are_counted_and_not_kept() {
+        let types = (0..5000).map(|number| number.to_string()).chain(["x".repeat(ID_LIMIT + 1)]);
+        let unknown: Vec<_> = types.map(|native| EventKind::Unknown { native }.into()).collect();
+        let report = report(&unknown);
+        assert_eq!((report.drift.unknown.len(), report.omitted.types), (TYPES_LIMIT, 4001));
     }
 }

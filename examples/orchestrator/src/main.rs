@@ -63,7 +63,7 @@ async fn orchestrate() -> Result<()> {
                     EventKind::Ask(ask) => {
                         let reads = ask.tool.as_deref().is_some_and(|tool| tool.starts_with("list"));
                         let decision = if reads { Decision::Allow } else { Decision::Deny };
-                        drop(run.answer(Answer::new(ask.id, decision).by("orchestrator")));
+                        drop(run.answer(Answer::to(&ask, decision).by("orchestrator")));
                     }
                     EventKind::Report(last) => report = Some(last),
                     _ => {}

@@ -222,6 +222,7 @@ impl Launcher {
             used_before: launch.used_before.clone(),
             prices: launch.prices.clone(),
             timed: true,
+            replay: false,
         });
         let context = TurnContext {
             adapter: adapter.clone(),

@@ -20,7 +20,7 @@ pub(crate) use finish::{Ended, RunRecord};
 pub(crate) use folder::is_run_id;
 pub(crate) use format::Kind;
 pub(crate) use journal::Journal;
-pub(crate) use playback::{Playback, Step, single_frames};
+pub(crate) use playback::{Playback, Step, frame_end, single_frames};
 pub use prune::Pruned;
 pub use receipt::{
     Check, EventsDigest, Receipt, ReceiptFile, ReceiptProgram, RecordingDigest, StoredReceipt, Verified,

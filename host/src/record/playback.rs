@@ -62,7 +62,12 @@ impl Playback {
     }
 }
 
-/// Pieces of a stream, each with at most one end of a frame, whatever the framing.
+/// Where the first piece of a stream ends that contains at most one end of a frame, whatever the framing.
+pub(crate) fn frame_end(bytes: &[u8]) -> usize {
+    memchr::memchr(b'\n', bytes).map_or(bytes.len(), |end| end + 1)
+}
+
+/// Pieces of a stream, each with at most one end of a frame.
 pub(crate) fn single_frames(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
     bytes.split_inclusive(|byte| *byte == b'\n')
 }

@@ -52,9 +52,12 @@ async fn play(adapter: &Adapter, path: &Path, chunk: Option<usize>, single: bool
             Step::Output { stderr, bytes } => player.output(stderr, &bytes).await,
             Step::Input(input) => player.input(&input).await,
             Step::HostAnswer(answer) => player.exchange.replay_host_answer(answer),
-            Step::Note(NoteRecord::Event(event)) => player.recorded(event).await,
+            Step::Note(NoteRecord::Event(event)) => player.recorded(event),
             Step::Note(NoteRecord::End(record)) => end = record,
-            Step::Exit(code) => exit = (code, now),
+            Step::Exit(code) => {
+                exit = (code, now);
+                player.end_of_output(code).await;
+            }
             Step::Truncated => {}
         }
     }
@@ -111,6 +114,7 @@ impl Player {
             used_before: launch.used_before.clone(),
             prices: launch.prices.clone(),
             timed,
+            replay: true,
             ..DriverConfig::default()
         });
         let context = TurnContext {
@@ -129,7 +133,7 @@ impl Player {
             chunk,
             single,
         };
-        player.recorded(Box::new(EventKind::RunStarted(Box::new(launch.started.clone())))).await;
+        player.recorded(Box::new(EventKind::RunStarted(Box::new(launch.started.clone()))));
         Ok(player)
     }
 
@@ -138,7 +142,9 @@ impl Player {
             let pieces: Vec<&[u8]> = if self.single { single_frames(chunk).collect() } else { vec![chunk] };
             for piece in pieces {
                 let Player { exchange, journal, events, now, .. } = self;
-                let actions = exchange.output(stderr, piece, &mut Io { now: *now, journal, sink: events }).await;
+                let mut io = Io { now: *now, journal, sink: events };
+                exchange.output(stderr, piece, &mut io);
+                let actions = exchange.settle(&mut io).await;
                 self.collect(actions);
             }
         }
@@ -151,10 +157,19 @@ impl Player {
     }
 
     /// Replays an event that the host had added.
-    async fn recorded(&mut self, event: Box<EventKind>) {
+    fn recorded(&mut self, event: Box<EventKind>) {
         let Player { exchange, journal, events, now, .. } = self;
         let mut io = Io { now: *now, journal, sink: events };
-        let actions = exchange.input(Input::Recorded(event), &mut io).await;
+        let actions = exchange.input(Input::Recorded(event), None, &mut io);
+        self.collect(actions);
+    }
+
+    /// The agent has exited: what was incomplete until then is handled before whatever followed.
+    async fn end_of_output(&mut self, exit: Exit) {
+        let Player { exchange, journal, events, now, .. } = self;
+        let mut io = Io { now: *now, journal, sink: events };
+        exchange.end_of_output(exit, &mut io);
+        let actions = exchange.settle(&mut io).await;
         self.collect(actions);
     }
 
@@ -170,8 +185,12 @@ impl Player {
     pub(super) async fn end(mut self, exit: Exit, at: Duration, end: &EndRecord) -> (Replayed, bool) {
         self.now = at;
         self.exchange.assume(end.facts.clone());
+        // A capture, and the recording of a killed host, have no exit.
+        self.end_of_output(exit).await;
         let Player { exchange, journal, events, now, .. } = &mut self;
-        let actions = exchange.finish(exit, &mut Io { now: *now, journal, sink: events }).await;
+        let mut io = Io { now: *now, journal, sink: events };
+        let actions = exchange.finish(exit, &mut io).await;
+        exchange.check_session(&mut io);
         self.collect(actions);
         let faulty = !self.exchange.has_guest();
         let mut report = self.exchange.result().report;

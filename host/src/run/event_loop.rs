@@ -1,11 +1,14 @@
 //! The loop of a run: waits for whatever happens next, lets the exchange handle it, and carries the actions out.
+//!
+//! A turn of the loop calls the adapter at most once. Whatever the adapter still has to do is work for later turns, and
+//! before each of them the loop looks at the timeouts, the caller, the reader and the process.
 
 use super::alarm::Alarm;
 use super::batch::Batch;
 use super::buffer::EventBuffer;
 use super::clock::RunClock;
 use super::control::{Command, Delivery, Request};
-use super::exchange::{Exchange, Io, note_event};
+use super::exchange::{Exchange, Io};
 use super::pipe::Pipe;
 use super::stdin::Stdin;
 use crate::record::{Ended, Journal, Kind};
@@ -14,16 +17,19 @@ use std::time::Duration;
 use tokio::process::{ChildStderr, ChildStdout};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
-use wharf_core::model::{EventKind, Exit, LogLevel, RunStarted};
-use wharf_core::stream::StreamedEvent;
-use wharf_core::turn::{Action, EventSink, Input};
+use wharf_core::model::{Exit, RunStarted};
+use wharf_core::turn::{Action, Input};
 use wharf_supervisor::{Cleanup, Process};
 
 /// How long the pipes of an exited process are still read: something else may hold them open.
 const DRAIN: Duration = Duration::from_secs(1);
 
-/// How long leftover processes may take to exit by themselves, before they are killed.
-const CLEANUP_GRACE: Duration = Duration::from_millis(200);
+/// How long the adapter may keep the host busy after the process has exited. It may have to be restarted then, from a
+/// long recording.
+const WORK_AFTER_EXIT: Duration = Duration::from_mins(1);
+
+/// The same after the host has stopped the process.
+const WORK_AFTER_STOP: Duration = Duration::from_secs(10);
 
 /// What woke the loop.
 enum Wake {
@@ -39,6 +45,8 @@ enum Wake {
         stderr: bool,
         bytes: Vec<u8>,
     },
+    /// The adapter has something to do.
+    Work,
     Alarm,
 }
 
@@ -63,33 +71,37 @@ pub(crate) type OnSession = Box<dyn Fn(&str) + Send>;
 
 /// A run that is set up.
 pub(crate) struct EventLoop {
-    exchange: Exchange,
-    journal: Journal,
-    process: Process,
-    clock: RunClock,
+    pub(super) exchange: Exchange,
+    pub(super) journal: Journal,
+    pub(super) process: Process,
+    pub(super) clock: RunClock,
     started: Option<Box<RunStarted>>,
-    stdin: Stdin,
+    pub(super) stdin: Stdin,
     stdout: Pipe<ChildStdout>,
     stderr: Pipe<ChildStderr>,
     alarm: Alarm,
-    buffer: EventBuffer,
+    pub(super) buffer: EventBuffer,
     /// Batches that wait for space in the channel.
-    outbox: VecDeque<Batch>,
+    pub(super) outbox: VecDeque<Batch>,
     on_session: OnSession,
     /// The session that was named last.
     session: Option<String>,
-    events: mpsc::Sender<Batch>,
-    commands: mpsc::UnboundedReceiver<Command>,
-    exit: Option<Exit>,
+    pub(super) events: mpsc::Sender<Batch>,
+    pub(super) commands: mpsc::UnboundedReceiver<Command>,
+    pub(super) exit: Option<Exit>,
     /// After the exit: until when the pipes are read.
     drain_until: Option<Instant>,
-    cleanup: Option<Cleanup>,
+    pub(super) cleanup: Option<Cleanup>,
     /// Whether there is a controller. One may outlive the reader of the events.
-    controlled: bool,
+    pub(super) controlled: bool,
     /// Whether anybody reads the events.
-    read: bool,
-    /// Whether something happened since the timeouts were last checked. An agent that never pauses must not outrun
-    /// them.
+    pub(super) read: bool,
+    /// Commands that wait until the output before them was handled.
+    pub(super) held: VecDeque<Command>,
+    /// How long the adapter has worked since the process exited.
+    busy: Duration,
+    /// Whether something happened since the timeouts were last checked. An agent or an adapter that never
+    /// pauses must not outrun them.
     active: bool,
 }
 
@@ -132,35 +144,49 @@ impl EventLoop {
             cleanup: None,
             controlled: true,
             read: true,
+            held: VecDeque::new(),
+            busy: Duration::ZERO,
             active: false,
         }
     }
 
-    /// Runs until the process has exited and its pipes are closed.
+    /// Runs until the process has exited, its pipes are closed, and everything was handled.
     pub(super) async fn run(mut self) -> Ended {
         if let Some(started) = self.started.take() {
-            self.input(Input::Started(started)).await;
+            self.input(Input::Started(started));
+            self.work().await;
         }
-        while self.stdout.is_open() || self.stderr.is_open() || self.exit.is_none() {
+        while self.is_live() {
             let deadline = self.deadline();
             if std::mem::take(&mut self.active) && deadline.is_some_and(|deadline| Instant::now() >= deadline) {
-                self.input(Input::Tick).await;
+                self.tick();
+                continue;
+            }
+            if !self.exchange.is_parsing()
+                && let Some(command) = self.held.pop_front()
+            {
+                self.command(command);
                 continue;
             }
             match self.wait(deadline).await {
                 Wake::Nothing => {}
                 Wake::NoController => self.controlled = false,
-                Wake::Command(command) => self.command(command).await,
+                Wake::Command(command) => self.take_command(command),
                 Wake::Abandoned => {
                     self.read = false;
                     self.outbox.clear();
-                    self.input(Input::Abandoned).await;
+                    self.input(Input::Abandoned);
                 }
                 Wake::Exited(exit) => {
                     self.exit = Some(exit);
                     self.drain_until = Some(Instant::now() + DRAIN);
                 }
                 Wake::Output { stderr, bytes } => self.output(stderr, bytes).await,
+                Wake::Work => {
+                    // Work is always ready. The caller and the reader may be tasks of the same thread.
+                    tokio::task::yield_now().await;
+                    self.work().await;
+                }
                 Wake::Alarm => {
                     if self.ring().await {
                         break;
@@ -168,7 +194,12 @@ impl EventLoop {
                 }
             }
         }
-        self.finish().await
+        self.wrap_up().await
+    }
+
+    fn is_live(&self) -> bool {
+        let process = self.stdout.is_open() || self.stderr.is_open() || self.exit.is_none();
+        process || self.exchange.has_work() || !self.held.is_empty()
     }
 
     fn deadline(&self) -> Option<Instant> {
@@ -178,11 +209,14 @@ impl EventLoop {
     /// Waits for whatever happens next.
     async fn wait(&mut self, deadline: Option<Instant>) -> Wake {
         let room = self.outbox.is_empty();
+        let work = self.exchange.has_work();
+        // The reader may be waiting for what came of a command, instead of reading.
+        let may_work = work && (room || self.exchange.is_urgent() || !self.held.is_empty());
         // Output may have to be answered: none is read while the agent leaves its earlier input unread.
-        let read_output = room && (self.stdin.has_room() || self.exit.is_some());
+        let read_output = room && !work && (self.stdin.has_room() || self.exit.is_some());
         // While nobody reads the events, the pipes are not read either, and what they contain is not given up. The
         // cleanup of leftover processes does not wait for that.
-        let drained = self.drain_until.filter(|_| room || self.cleanup.is_none());
+        let drained = self.drain_until.filter(|_| (room && !work) || self.cleanup.is_none());
         let wake = [deadline, drained].into_iter().flatten().min();
         self.alarm.set(wake);
         tokio::select! {
@@ -200,7 +234,8 @@ impl EventLoop {
             status = self.process.wait(), if self.exit.is_none() => {
                 Wake::Exited(Exit { code: status.code, signal: status.signal })
             }
-            () = self.stdin.room(), if room && !read_output => Wake::Nothing,
+            () = std::future::ready(()), if may_work => Wake::Work,
+            () = self.stdin.room(), if room && !work && !read_output => Wake::Nothing,
             bytes = self.stdout.read(), if read_output && self.stdout.is_open() => Wake::Output { stderr: false, bytes },
             bytes = self.stderr.read(), if read_output && self.stderr.is_open() => Wake::Output { stderr: true, bytes },
             () = self.alarm.ring(), if wake.is_some() => {
@@ -213,49 +248,85 @@ impl EventLoop {
         if bytes.is_empty() {
             return;
         }
-        self.active = true;
         let EventLoop { exchange, journal, buffer, clock, .. } = self;
-        let mut io = Io { now: clock.now(), journal, sink: buffer };
-        let actions = exchange.output(stderr, &bytes, &mut io).await;
+        exchange.output(stderr, &bytes, &mut Io { now: clock.now(), journal, sink: buffer });
         if !stderr {
             self.stdout.reuse(bytes);
         }
-        self.carry_out(actions);
+        self.work().await;
     }
 
-    async fn input(&mut self, input: Input) {
+    /// Lets the adapter do one thing.
+    async fn work(&mut self) {
+        self.active = true;
+        let start = self.exit.map(|_| Instant::now());
         let EventLoop { exchange, journal, buffer, clock, .. } = self;
-        let mut io = Io { now: clock.now(), journal, sink: buffer };
-        let actions = exchange.input(input, &mut io).await;
+        let actions = exchange.step(&mut Io { now: clock.now(), journal, sink: buffer }).await;
+        self.carry_out(actions);
+        self.busy += start.map_or(Duration::ZERO, |start| start.elapsed());
+        let limit = if self.exchange.is_stopping() { WORK_AFTER_STOP } else { WORK_AFTER_EXIT };
+        if self.busy > limit && self.exchange.has_work() {
+            let reason = format!("it was still busy {} s after the agent had exited", limit.as_secs());
+            self.abandon_adapter(&reason);
+        }
+    }
+
+    /// The host does not wait any longer for what the adapter still has to do.
+    pub(super) fn abandon_adapter(&mut self, reason: &str) {
+        let EventLoop { exchange, journal, buffer, clock, .. } = self;
+        let actions = exchange.abandon(reason, &mut Io { now: clock.now(), journal, sink: buffer });
         self.carry_out(actions);
     }
 
-    /// Handles a caller's request and reports the result.
-    async fn command(&mut self, Command { request, reply }: Command) {
+    fn input(&mut self, input: Input) {
+        let EventLoop { exchange, journal, buffer, clock, .. } = self;
+        let actions = exchange.input(input, None, &mut Io { now: clock.now(), journal, sink: buffer });
+        self.carry_out(actions);
+    }
+
+    /// A cancel counts at once. Anything else follows the output that came before it.
+    fn take_command(&mut self, command: Command) {
         // Endless commands must not outrun the timeouts either.
         self.active = true;
-        if !self.stdin.is_open() {
-            self.input(Input::StdinClosed).await;
+        let waits = self.exchange.is_parsing() || !self.held.is_empty();
+        if waits && !matches!(command.request, Request::Cancel) {
+            self.held.push_back(command);
+        } else {
+            self.command(command);
         }
-        // These two are always carried out: a notice beside them is about something else.
-        let always_done = matches!(request, Request::FinishAfterTurn | Request::Cancel);
+    }
+
+    /// Handles a caller's request. The result is reported when it is known.
+    fn command(&mut self, Command { request, reply }: Command) {
+        if !self.stdin.is_open() {
+            self.input(Input::StdinClosed);
+        }
         let input = match request {
             Request::Answer(answer) => Input::Answer(answer),
             Request::Message(text) if self.stdin.has_room() => Input::Message(text),
             Request::Message(text) => Input::MessageUnread(text),
             Request::Reject(rejected) => Input::Rejected(rejected),
             Request::NextTurn(next) => Input::NextTurn(Box::new(self.exchange.next_turn(next))),
-            Request::FinishAfterTurn => Input::FinishAfterTurn,
-            Request::Cancel => Input::Cancel,
+            // These two are always carried out.
+            Request::FinishAfterTurn | Request::Cancel => {
+                let cancel = matches!(request, Request::Cancel);
+                self.input(if cancel { Input::Cancel } else { Input::FinishAfterTurn });
+                // The caller may have dropped the ticket.
+                let _ = reply.send(Delivery::Done);
+                return;
+            }
         };
         let EventLoop { exchange, journal, buffer, clock, .. } = self;
-        let mut sink = Outcome { sink: buffer, done: always_done, reason: None };
-        let mut io = Io { now: clock.now(), journal, sink: &mut sink };
-        let actions = exchange.input(input, &mut io).await;
-        let delivery = sink.delivery();
+        let actions = exchange.input(input, Some(reply), &mut Io { now: clock.now(), journal, sink: buffer });
         self.carry_out(actions);
-        // The caller may have dropped the ticket.
-        let _ = reply.send(delivery);
+    }
+
+    fn tick(&mut self) {
+        // The reader is slow: the silence is not the agent's.
+        if !self.outbox.is_empty() {
+            self.input(Input::Stalled);
+        }
+        self.input(Input::Tick);
     }
 
     /// A deadline has passed. Returns whether the loop is over.
@@ -269,48 +340,11 @@ impl EventLoop {
             self.drain_until = Some(Instant::now() + DRAIN);
             return false;
         }
-        if !self.outbox.is_empty() {
-            self.input(Input::Stalled).await;
-        }
-        self.input(Input::Tick).await;
+        self.tick();
         false
     }
 
-    async fn finish(mut self) -> Ended {
-        // A caller that awaits a ticket does not read events, and this waits for the reader below.
-        self.commands.close();
-        while self.commands.try_recv().is_ok() {}
-        self.stdin.close();
-        let mut cleanup = match self.cleanup.take() {
-            Some(cleanup) => cleanup,
-            None => self.process.clean_up(CLEANUP_GRACE).await,
-        };
-        cleanup.killed.retain(|leftover| leftover.pid != self.process.id());
-        let now = self.clock.now();
-        if let Some(notice) = survivors_notice(cleanup.survivors.iter().map(|leftover| leftover.command.as_str())) {
-            note_event(&notice, &mut self.journal, now);
-            self.buffer.emit(notice.into(), now);
-        }
-        let mut io = Io { now, journal: &mut self.journal, sink: &mut self.buffer };
-        let actions = self.exchange.finish(self.exit.unwrap_or_default(), &mut io).await;
-        self.carry_out(actions);
-        if let Some(problem) = self.journal.take_problem() {
-            self.buffer.emit(EventKind::notice(LogLevel::Warn, problem).into(), now);
-            self.hand_over();
-        }
-        for batch in std::mem::take(&mut self.outbox) {
-            let _ = self.events.send(batch).await;
-        }
-        Ended {
-            result: self.exchange.result(),
-            journal: self.journal,
-            killed: cleanup.killed.into_iter().map(|leftover| leftover.command).collect(),
-            seq: self.buffer.seq(),
-            now,
-        }
-    }
-
-    fn carry_out(&mut self, actions: Vec<Action>) {
+    pub(super) fn carry_out(&mut self, actions: Vec<Action>) {
         for action in actions {
             match action {
                 // What cannot reach the agent is not sent, and not recorded as if it were.
@@ -330,7 +364,7 @@ impl EventLoop {
 
     /// Hands over the events, which are on disk before anyone sees them. If there is space in the channel, they are
     /// sent at once; only the others wait for another round of the loop.
-    fn hand_over(&mut self) {
+    pub(super) fn hand_over(&mut self) {
         self.outbox.extend(self.buffer.take(&mut self.journal));
         if let Some(id) = self.exchange.session_id().filter(|id| self.session.as_deref() != Some(*id)) {
             (self.on_session)(id);
@@ -342,59 +376,5 @@ impl EventLoop {
         {
             permit.send(batch);
         }
-    }
-}
-
-/// Observes the result of a caller's request in the events that it causes.
-struct Outcome<'a> {
-    sink: &'a mut EventBuffer,
-    done: bool,
-    /// Why it was rejected, or what the adapter said.
-    reason: Option<String>,
-}
-
-impl Outcome<'_> {
-    fn delivery(self) -> Delivery {
-        match self.reason {
-            Some(reason) if !self.done => Delivery::Refused(reason),
-            _ => Delivery::Done,
-        }
-    }
-}
-
-impl EventSink for Outcome<'_> {
-    fn emit(&mut self, event: StreamedEvent<'_>, at: Duration) {
-        if let StreamedEvent::Other(event) = &event {
-            match &**event {
-                EventKind::AskAnswered(_) | EventKind::MessageSent { .. } | EventKind::TurnStarted { .. } => {
-                    self.done = true;
-                }
-                EventKind::InputRejected(rejected) => self.reason = Some(rejected.reason.clone()),
-                EventKind::Notice { text, .. } => self.reason = Some(text.clone()),
-                _ => {}
-            }
-        }
-        self.sink.emit(event, at);
-    }
-}
-
-/// What is reported about processes that could not be killed: they belong to another user, or wait in the kernel.
-fn survivors_notice<'a>(commands: impl Iterator<Item = &'a str>) -> Option<EventKind> {
-    let commands: Vec<&str> = commands.collect();
-    let text = format!("processes of the agent are still running and could not be killed: {}", commands.join(", "));
-    (!commands.is_empty()).then(|| EventKind::notice(LogLevel::Warn, text))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn processes_that_survive_the_cleanup_are_reported() {
-        assert_eq!(survivors_notice([].into_iter()), None);
-        let Some(EventKind::Notice { level, text }) = survivors_notice(["su", "sleep 9"].into_iter()) else {
-            panic!("a notice");
-        };
-        assert!(level == LogLevel::Warn && text.ends_with("could not be killed: su, sleep 9"), "{text}");
     }
 }

@@ -1,14 +1,18 @@
 //! An adapter in a turn: the agent's output goes in, actions come out, events go to a sink. A run and a replay both go
 //! through here, which is why they give the same events.
+//!
+//! Nothing here calls the adapter more than once: output and inputs wait until [`Exchange::step`] is called for each of
+//! them, and the loop of a run looks at its timeouts and its caller in between.
 
+use super::queue::{Chain, Queue, Reply, Seen, Sending, Watching};
+use super::recovery::Recovery;
 use crate::guest::{Adapter, Chunk, Effects, Fault, Imports, Instance};
 use crate::record::{Journal, Kind, NoteRecord};
-use std::collections::VecDeque;
 use std::time::Duration;
 use wharf_core::model::{Binary, EventKind, Exit, Framing, NextTurn, OutputStream, Turn};
 use wharf_core::stream::frame::{Framer, Item};
 use wharf_core::stream::{StreamedEvent, Tail};
-use wharf_core::turn::{Action, AdapterInput, Delivery, Driver, Effect, EndFacts, EventSink, Input, TurnResult};
+use wharf_core::turn::{Action, AdapterInput, Driver, Effect, EndFacts, EventSink, Input, TurnResult};
 
 /// How many bytes of the end of each stream are kept as evidence.
 const TAIL: usize = 16 << 10;
@@ -48,10 +52,19 @@ pub(crate) struct Exchange {
     pub(super) context: TurnContext,
     /// None after the adapter failed for good.
     pub(super) guest: Option<Instance>,
-    /// For stdout and stderr.
+    /// For stdout and stderr. Their items wait here.
     pub(super) framers: [Framer; 2],
     tails: [Tail; 2],
-    driver: Driver,
+    pub(super) driver: Driver,
+    /// Inputs that wait for the output before them.
+    pub(super) queue: Queue,
+    /// The input that the adapter is handling.
+    pub(super) sending: Option<Sending>,
+    /// While the adapter is being restarted.
+    pub(super) recovery: Option<Box<Recovery>>,
+    pub(super) chain: Chain,
+    /// The time of what the adapter is given, as it is recorded: a replay has no other.
+    pub(super) at: Duration,
     /// Both streams have ended.
     pub(super) ended: bool,
     /// How many effects have been applied.
@@ -63,9 +76,21 @@ pub(crate) struct Exchange {
 impl Exchange {
     /// With an instance that has built its arguments and its prompt.
     pub(crate) fn new(context: TurnContext, guest: Instance, driver: Driver) -> Exchange {
-        let framers = context.framers();
-        let tails = [Tail::new(TAIL), Tail::new(TAIL)];
-        Exchange { context, guest: Some(guest), framers, tails, driver, ended: false, applied: 0, skip: 0 }
+        Exchange {
+            guest: Some(guest),
+            framers: context.framers(),
+            tails: [Tail::new(TAIL), Tail::new(TAIL)],
+            context,
+            driver,
+            queue: Queue::default(),
+            sending: None,
+            recovery: None,
+            chain: Chain::default(),
+            at: Duration::ZERO,
+            ended: false,
+            applied: 0,
+            skip: 0,
+        }
     }
 
     /// The turn that the process was started for, with the changes of another one.
@@ -83,38 +108,101 @@ impl Exchange {
         self.driver.deadline()
     }
 
-    /// The agent wrote something, from which secrets were removed.
-    pub(crate) async fn output(&mut self, stderr: bool, bytes: &[u8], io: &mut Io<'_>) -> Vec<Action> {
+    /// The agent wrote something, from which secrets were removed. The adapter gets it by the next steps.
+    pub(crate) fn output(&mut self, stderr: bool, bytes: &[u8], io: &mut Io<'_>) {
         io.journal.record(if stderr { Kind::Stderr } else { Kind::Stdout }, io.now, bytes);
-        let mut actions = self.decide(Input::Output, io);
+        self.at = io.now;
+        let actions = self.decide(Input::Output, io);
+        debug_assert!(actions.is_empty(), "output by itself requires nothing");
         let stream = usize::from(stderr);
         self.tails[stream].push(bytes);
         self.framers[stream].push(bytes);
-        self.parse(stderr, io, &mut actions).await;
-        self.flush(actions, io).await
     }
 
-    /// Both streams have ended.
-    pub(crate) async fn end_of_output(&mut self, io: &mut Io<'_>) -> Vec<Action> {
+    /// Something happened to the turn. What the adapter must know of it is sent by the next steps, and the reply is given
+    /// then; what must be done at once is returned.
+    pub(crate) fn input(&mut self, input: Input, reply: Option<Reply>, io: &mut Io<'_>) -> Vec<Action> {
+        let mut seen = Seen::default();
+        let mut sink = Watching { sink: io.sink, seen: &mut seen };
+        let mut watched = Io { now: io.now, journal: io.journal, sink: &mut sink };
+        let actions = self.decide(input, &mut watched);
+        self.enqueue(actions, reply, seen)
+    }
+
+    /// Whether there is anything to do by [`step`](Exchange::step).
+    pub(crate) fn has_work(&self) -> bool {
+        self.is_parsing() || !self.queue.is_empty()
+    }
+
+    /// Whether the host has told the process to exit.
+    pub(super) fn is_stopping(&self) -> bool {
+        self.driver.is_stopping()
+    }
+
+    /// Whether some of it must not wait for the reader of the events.
+    pub(super) fn is_urgent(&self) -> bool {
+        self.queue.is_urgent()
+    }
+
+    /// Whether output that was recorded was not handled yet. Events of the host must come after its events, as they do in
+    /// a replay.
+    pub(super) fn is_parsing(&self) -> bool {
+        self.recovery.is_some() || self.framers.iter().any(Framer::has_item)
+    }
+
+    /// Does the next thing, with at most one call of the adapter. Inputs are sent after all output was handled, and rules
+    /// answer after all inputs, so that the order of events does not depend on how the output was cut.
+    pub(crate) async fn step(&mut self, io: &mut Io<'_>) -> Vec<Action> {
         let mut actions = Vec::new();
-        self.ended = true;
-        for stderr in [false, true] {
-            self.framers[usize::from(stderr)].finish();
-            self.parse(stderr, io, &mut actions).await;
+        if let Some(recovery) = self.recovery.take() {
+            self.continue_recovery(recovery, io, &mut actions).await;
+        } else if let Some((stderr, item)) = self.next_item() {
+            // An adapter that failed gets nothing more.
+            if let Some(mut guest) = self.guest.take() {
+                let fed = self.feed(&mut guest, stderr, item, io, &mut actions).await;
+                self.guest = Some(guest);
+                if let Err(fault) = fed {
+                    self.recover(fault, io, &mut actions);
+                }
+            }
+        } else if let Some(waiting) = self.queue.pop() {
+            self.send(waiting, io, &mut actions).await;
         }
-        self.flush(actions, io).await
+        if !self.has_work() {
+            if self.driver.has_answers() {
+                actions.extend(self.decide(Input::Flush, io));
+            } else {
+                self.chain = Chain::default();
+            }
+        }
+        self.enqueue(actions, None, Seen::default())
     }
 
-    /// Something happened to the turn.
-    pub(crate) async fn input(&mut self, input: Input, io: &mut Io<'_>) -> Vec<Action> {
-        let actions = self.decide(input, io);
-        self.flush(actions, io).await
+    /// Does everything that there is to do.
+    pub(crate) async fn settle(&mut self, io: &mut Io<'_>) -> Vec<Action> {
+        let mut actions = Vec::new();
+        while self.has_work() {
+            actions.extend(self.step(io).await);
+            tokio::task::yield_now().await;
+        }
+        actions
     }
 
-    /// The process has exited: the adapter's last chance to report something.
-    pub(crate) async fn finish(&mut self, exit: Exit, io: &mut Io<'_>) -> Vec<Action> {
-        let mut actions = self.end_of_output(io).await;
+    /// The process has exited: the rest of its output becomes the last items. Has no effect the second time.
+    pub(crate) fn end_of_output(&mut self, exit: Exit, io: &mut Io<'_>) {
+        if self.ended {
+            return;
+        }
         io.journal.record_text(Kind::Exit, io.now, &serde_json::json!(exit).to_string());
+        self.at = io.now;
+        self.ended = true;
+        self.driver.exited(exit);
+        self.framers.iter_mut().for_each(Framer::finish);
+    }
+
+    /// After [`end_of_output`](Exchange::end_of_output): the adapter's last chance to report something.
+    pub(crate) async fn finish(&mut self, exit: Exit, io: &mut Io<'_>) -> Vec<Action> {
+        let mut actions = self.settle(io).await;
         let open = self.driver.exited(exit);
         if let Some(guest) = &mut self.guest {
             let result = guest.finish(exit).await;
@@ -132,10 +220,12 @@ impl Exchange {
                 Err(fault) => self.give_up(&fault, io, &mut actions),
             }
         }
-        let actions = self.flush(actions, io).await;
-        // Not recorded: a replay comes to the same conclusion.
-        self.driver.check_session(io.now, io.sink);
         actions
+    }
+
+    /// At the end of a run. Not recorded: a replay comes to the same conclusion.
+    pub(crate) fn check_session(&self, io: &mut Io<'_>) {
+        self.driver.check_session(io.now, io.sink);
     }
 
     /// The result of the turn.
@@ -156,9 +246,9 @@ impl Exchange {
     /// In a replay: an input of the recording, sent to the adapter again without asking the driver.
     pub(crate) async fn replay_input(&mut self, input: &AdapterInput, io: &mut Io<'_>) -> Vec<Action> {
         let mut actions = Vec::new();
+        self.at = io.now;
         if let AdapterInput::Answer(answered) = input {
-            let event = EventKind::AskAnswered(answered.clone());
-            actions.extend(self.decide(Input::Recorded(Box::new(event)), io));
+            actions.extend(self.decide(Input::Answered(answered.clone()), io));
         }
         if let Some(guest) = &mut self.guest {
             let effects = guest.handle(input).await;
@@ -182,16 +272,9 @@ impl Exchange {
         self.driver.handle(input, io.now, &mut sink)
     }
 
-    /// Passes the complete frames of a stream to the adapter.
-    async fn parse(&mut self, stderr: bool, io: &mut Io<'_>, actions: &mut Vec<Action>) {
-        while let Some(item) = self.framers[usize::from(stderr)].take() {
-            let Some(mut guest) = self.guest.take() else { continue };
-            let fed = self.feed(&mut guest, stderr, item, io, actions).await;
-            self.guest = Some(guest);
-            if let Err(fault) = fed {
-                self.recover(fault, io, actions).await;
-            }
-        }
+    pub(super) fn next_item(&mut self) -> Option<(bool, Item)> {
+        let [stdout, stderr] = &mut self.framers;
+        stdout.take().map(|item| (false, item)).or_else(|| stderr.take().map(|item| (true, item)))
     }
 
     /// Passes one item to the adapter, and its effects to the driver.
@@ -236,54 +319,32 @@ impl Exchange {
             return;
         }
         self.applied += 1;
-        self.driver.apply(effect, io.now, actions, io.sink);
-    }
-
-    /// Sends the driver's inputs to the adapter until there are no more. Returns the other actions.
-    async fn flush(&mut self, actions: Vec<Action>, io: &mut Io<'_>) -> Vec<Action> {
-        // Most output requires no input to the adapter.
-        let sends = actions.iter().any(|action| matches!(action, Action::Send(_)));
-        let (pending, mut done) = if sends { (actions, vec![]) } else { (vec![], actions) };
-        let mut pending = VecDeque::from(pending);
-        loop {
-            let Some(action) = pending.pop_front() else {
-                // Everything available was handled: now rules answer what they can, which may cause more inputs.
-                pending.extend(self.decide(Input::Flush, io));
-                if pending.is_empty() {
-                    return done;
-                }
-                continue;
-            };
-            if let Action::Send(input) = action {
-                let more = self.send(input, io).await;
-                more.into_iter().rev().for_each(|action| pending.push_front(action));
-            } else {
-                done.push(action);
-            }
+        let Some(Sending { seen, .. }) = &mut self.sending else {
+            return self.driver.apply(effect, self.at, actions, io.sink);
+        };
+        let before = actions.len();
+        self.driver.apply(effect, self.at, actions, &mut Watching { sink: io.sink, seen });
+        for action in &actions[before..] {
+            seen.wrote |= matches!(action, Action::Write(_) | Action::CloseStdin);
+            seen.bytes += if let Action::Write(bytes) = action { bytes.len() } else { 0 };
         }
     }
 
-    /// Sends an input to the adapter, and reports the result to the driver.
-    async fn send(&mut self, input: AdapterInput, io: &mut Io<'_>) -> Vec<Action> {
-        let mut actions = Vec::new();
-        io.journal.record_text(Kind::Input, io.now, &serde_json::json!(input).to_string());
-        let mut sink = Watching { sink: io.sink, notice: false, turn_ended: false };
-        let mut watched = Io { now: io.now, journal: io.journal, sink: &mut sink };
-        if let Some(guest) = &mut self.guest {
-            let effects = guest.handle(&input).await;
-            if let Err(fault) = effects.and_then(|effects| self.apply_all(effects, &mut watched, &mut actions)) {
-                self.recover(fault, &mut watched, &mut actions).await;
-            }
-        }
-        let explained = sink.notice || (sink.turn_ended && matches!(input, AdapterInput::NextTurn(_)));
-        let wrote = actions.iter().any(|action| matches!(action, Action::Write(_) | Action::CloseStdin));
-        actions.extend(self.decide(Input::Delivered(Delivery { input, wrote, explained }), io));
-        actions
-    }
-
+    /// The adapter failed for good. What it should still have done does not happen.
     pub(super) fn give_up(&mut self, fault: &Fault, io: &mut Io<'_>, actions: &mut Vec<Action>) {
         self.guest = None;
+        self.recovery = None;
         actions.extend(self.decide(Input::AdapterFailed(format!("the adapter failed {fault}")), io));
+    }
+
+    /// The same, because the host does not wait for it any longer.
+    pub(super) fn abandon(&mut self, reason: &str, io: &mut Io<'_>) -> Vec<Action> {
+        let mut actions = Vec::new();
+        self.give_up(&Fault::new("finish", reason), io, &mut actions);
+        self.queue.clear();
+        self.sending = None;
+        self.framers = self.context.framers();
+        actions
     }
 }
 
@@ -300,23 +361,6 @@ impl EventSink for Noting<'_> {
             note_event(&event, self.journal, at);
         }
         self.sink.emit(event.into(), at);
-    }
-}
-
-/// Observes whether the adapter explained what it did with an input.
-struct Watching<'a> {
-    sink: &'a mut (dyn EventSink + Send),
-    notice: bool,
-    turn_ended: bool,
-}
-
-impl EventSink for Watching<'_> {
-    fn emit(&mut self, event: StreamedEvent<'_>, at: Duration) {
-        if let StreamedEvent::Other(event) = &event {
-            self.notice |= matches!(**event, EventKind::Notice { .. });
-            self.turn_ended |= matches!(**event, EventKind::TurnEnded(_));
-        }
-        self.sink.emit(event, at);
     }
 }
 

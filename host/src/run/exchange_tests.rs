@@ -8,15 +8,17 @@ use std::path::Path;
 use std::time::SystemTime;
 use wharf_core::model::{AgentId, Approvals, ExitBehavior, RunStarted};
 use wharf_core::stream::Secrets;
-use wharf_core::stream::frame::DEFAULT_FRAME_LIMIT;
 use wharf_core::turn::{AskRules, DriverConfig};
 
 /// The agent's output in three writes, which cut through lines and through a character.
 const WRITES: [&[u8]; 3] = [
     b"{\"type\":\"hello\",\"session\":\"s\"}\n{\"type\":\"say\",\"id\":\"1\",\"text\":\"\xc3",
     b"\xa9\"}\n{\"type\":\"ask\",\"id\":\"a\",\"title\":\"may I?\",\"tool\":\"x\"}\n{\"type\":\"new\"}\nnoise\n{\"type\":\"do",
-    b"ne\"}\n{\"type\":\"say\",\"id\":\"2\",\"text\":\"bye\"}",
+    b"ne\"}\n{\"oversized\":\"0123456789012345678901234567890123456789012345678901234567890123456789\"}\n{\"type\":\"say\",\"id\":\"2\",\"text\":\"bye\"}",
 ];
+
+/// One line is longer.
+const FRAME_LIMIT: usize = 70;
 
 async fn echo(cache: &Path) -> Adapter {
     let engine = Engine::new(Some(cache), Limits::default()).expect("an engine");
@@ -29,7 +31,8 @@ struct Scene {
     journal: Journal,
     events: Vec<EventKind>,
     actions: Vec<Action>,
-    /// After how many writes the adapter traps.
+    steps: usize,
+    /// After how many steps the adapter traps.
     trap_after: Option<usize>,
 }
 
@@ -42,7 +45,7 @@ impl Scene {
             turn,
             binary: Binary::new("/bin/agent"),
             framing: Framing::Lines,
-            frame_limit: DEFAULT_FRAME_LIMIT,
+            frame_limit: FRAME_LIMIT,
         };
         let guest = context.instance(None).await.expect("an instance");
         let rules: AskRules = toml::from_str("default = \"allow\"").expect("rules");
@@ -50,7 +53,7 @@ impl Scene {
         let driver = Driver::new(DriverConfig { rules, exit_behavior, ..DriverConfig::default() });
         let journal = Journal::new(record.files().expect("files"), Secrets::default());
         let exchange = Exchange::new(context, guest, driver);
-        Scene { exchange, journal, events: vec![], actions: vec![], trap_after }
+        Scene { exchange, journal, events: vec![], actions: vec![], steps: 0, trap_after }
     }
 
     fn parts(&mut self) -> (&mut Exchange, Io<'_>, &mut Vec<Action>) {
@@ -58,16 +61,23 @@ impl Scene {
         (exchange, Io { now: Duration::ZERO, journal, sink: events }, actions)
     }
 
-    async fn trap(&mut self, writes: usize) {
-        if self.trap_after == Some(writes) {
+    /// Everything that there is to do, step by step.
+    async fn settle(&mut self) {
+        while self.exchange.has_work() {
             let (exchange, mut io, actions) = self.parts();
-            exchange.recover(Fault::new("parse-chunk", "an injected fault"), &mut io, actions).await;
+            actions.extend(exchange.step(&mut io).await);
+            self.steps += 1;
+            if self.trap_after == Some(self.steps) {
+                let (exchange, mut io, actions) = self.parts();
+                exchange.recover(Fault::new("parse-chunk", "an injected fault"), &mut io, actions);
+            }
         }
     }
 }
 
-/// Plays the writes, with a trap after so many of them, and returns the events and what was written to the agent.
-async fn play(adapter: &Adapter, trap_after: Option<usize>) -> (Vec<EventKind>, Vec<u8>) {
+/// Plays the writes, with a trap after so many steps. Returns the events, what was written to the agent, and the number
+/// of steps.
+async fn play(adapter: &Adapter, trap_after: Option<usize>) -> (Vec<EventKind>, Vec<u8>, usize) {
     let folder = tempfile::tempdir().expect("a folder");
     let record = RunRecord::new(folder.path(), true, &RecordingConfig::default()).expect("a run folder");
     let mut scene = Scene::new(adapter, &record, trap_after).await;
@@ -75,44 +85,74 @@ async fn play(adapter: &Adapter, trap_after: Option<usize>) -> (Vec<EventKind>, 
     let agent = AgentId { program: "/bin/agent".to_owned(), version: None };
     let started = RunStarted::new("run", SystemTime::UNIX_EPOCH, adapter.id(), agent);
     let (exchange, mut io, actions) = scene.parts();
-    actions.extend(exchange.input(Input::Started(Box::new(started)), &mut io).await);
-    scene.trap(0).await;
-    for (at, bytes) in WRITES.iter().enumerate() {
-        let (exchange, mut io, actions) = scene.parts();
-        actions.extend(exchange.output(false, bytes, &mut io).await);
-        scene.trap(at + 1).await;
+    actions.extend(exchange.input(Input::Started(Box::new(started)), None, &mut io));
+    scene.settle().await;
+    for bytes in WRITES {
+        let (exchange, mut io, _) = scene.parts();
+        exchange.output(false, bytes, &mut io);
+        scene.settle().await;
     }
+    let exit = Exit { code: Some(0), signal: None };
+    let (exchange, mut io, _) = scene.parts();
+    exchange.end_of_output(exit, &mut io);
+    scene.settle().await;
     let (exchange, mut io, actions) = scene.parts();
-    actions.extend(exchange.end_of_output(&mut io).await);
-    scene.trap(WRITES.len() + 1).await;
-    let (exchange, mut io, actions) = scene.parts();
-    actions.extend(exchange.finish(Exit { code: Some(0), signal: None }, &mut io).await);
+    actions.extend(exchange.finish(exit, &mut io).await);
 
     let writes = scene.actions.into_iter().filter_map(|action| match action {
         Action::Write(bytes) => Some(bytes),
         _ => None,
     });
-    (scene.events, writes.flatten().collect())
+    (scene.events, writes.flatten().collect(), scene.steps)
 }
 
 #[tokio::test]
 async fn after_a_trap_the_turn_continues_and_nothing_is_done_twice() {
     let cache = tempfile::tempdir().expect("a folder");
     let adapter = echo(cache.path()).await;
-    let (events, written) = play(&adapter, None).await;
+    let (events, written, steps) = play(&adapter, None).await;
     let count = |is: fn(&EventKind) -> bool| events.iter().filter(|event| is(event)).count();
     assert_eq!(count(|event| matches!(event, EventKind::Message(part) if part.text == "é" || part.text == "bye")), 2);
     assert_eq!(count(|event| matches!(event, EventKind::AskAnswered(_))), 1);
     assert_eq!(count(|event| matches!(event, EventKind::Malformed { .. } | EventKind::Unknown { .. })), 2);
     assert_eq!(count(|event| matches!(event, EventKind::TurnEnded(_))), 1);
     assert!(String::from_utf8_lossy(&written).contains("\"allow\":true"));
-    for at in 0..=WRITES.len() + 1 {
-        let (mut with_trap, written_with_trap) = play(&adapter, Some(at)).await;
+    assert!(steps > WRITES.len() + 3, "an oversized line and an answer are steps of their own: {steps}");
+    for at in 1..=steps {
+        let (mut with_trap, written_with_trap, _) = play(&adapter, Some(at)).await;
         let notice = with_trap
             .iter()
             .position(|event| matches!(event, EventKind::Notice { text, .. } if text.contains("an injected fault")));
         with_trap.remove(notice.expect("a notice of the restart"));
-        assert_eq!(with_trap, events, "a trap after {at} writes");
-        assert_eq!(written_with_trap, written, "a trap after {at} writes");
+        assert_eq!(with_trap, events, "a trap after {at} steps");
+        assert_eq!(written_with_trap, written, "a trap after {at} steps");
     }
+}
+
+#[tokio::test]
+async fn a_cancel_counts_in_the_middle_of_a_recovery() {
+    let cache = tempfile::tempdir().expect("a folder");
+    let adapter = echo(cache.path()).await;
+    let folder = tempfile::tempdir().expect("a folder");
+    let record = RunRecord::new(folder.path(), true, &RecordingConfig::default()).expect("a run folder");
+    let mut scene = Scene::new(&adapter, &record, None).await;
+    for bytes in WRITES {
+        let (exchange, mut io, _) = scene.parts();
+        exchange.output(false, bytes, &mut io);
+        scene.settle().await;
+    }
+    let (exchange, mut io, actions) = scene.parts();
+    exchange.recover(Fault::new("parse-chunk", "an injected fault"), &mut io, actions);
+    let mut steps = 0;
+    while exchange.is_parsing() {
+        assert_eq!(exchange.step(&mut io).await, [], "everything was done before");
+        steps += 1;
+        if steps == 3 {
+            assert_eq!(exchange.input(Input::Cancel, None, &mut io), []);
+            assert_eq!(exchange.input(Input::Cancel, None, &mut io), [Action::Kill]);
+        }
+    }
+    assert!(steps > 6, "each line is a step of its own: {steps}");
+    assert!(exchange.has_guest() && exchange.has_work(), "the first cancel waits for the recovery");
+    assert_eq!(exchange.settle(&mut io).await, [], "nothing is sent to an adapter whose agent was killed");
 }

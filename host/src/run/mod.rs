@@ -12,8 +12,12 @@ mod event_loop;
 mod exchange;
 mod handle;
 mod pipe;
+mod queue;
 mod recover;
+mod recovery;
+mod send;
 mod stdin;
+mod wrap_up;
 
 pub use batch::Batch;
 pub(crate) use clock::RunClock;

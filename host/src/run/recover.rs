@@ -2,138 +2,120 @@
 //! and the turn continues. If that traps too, the adapter has failed, and the agent is stopped.
 //!
 //! The fresh instance gets one frame at a time: what an adapter reports about the frames before the one at which it
-//! traps does not depend on how many of them came together.
+//! traps does not depend on how many of them came together. Each frame is a step of its own, like everything that the
+//! adapter is called for.
 
 use super::exchange::{Exchange, Io, note_event};
-use crate::guest::{Fault, Imports, Instance};
-use crate::record::{Kind, Playback, Step, single_frames};
+use super::queue::size;
+use super::recovery::{Output, Recovery};
+use crate::guest::Fault;
+use crate::record::{Kind, Playback, Step};
 use std::path::Path;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 use wharf_core::model::{EventKind, LogLevel};
-use wharf_core::stream::{Lines, StreamedEvent};
+use wharf_core::stream::StreamedEvent;
+use wharf_core::stream::frame::Framer;
 use wharf_core::turn::{Action, EventSink};
 
-/// How many bytes of new events and writes a recovery may produce, beside what the largest frames need. What came before
-/// the trap is skipped, so they belong to the few frames at which the adapter trapped. Nothing is handed over before the
-/// recovery is over.
-const NEW_BYTES: usize = 64 << 20;
-
 impl Exchange {
-    /// Replaces the adapter by a fresh instance that is fed from the recording so far.
-    pub(super) async fn recover(&mut self, fault: Fault, io: &mut Io<'_>, actions: &mut Vec<Action>) {
+    /// Begins to replace the adapter by a fresh instance that is fed from the recording so far.
+    pub(super) fn recover(&mut self, fault: Fault, io: &mut Io<'_>, actions: &mut Vec<Action>) {
         let Some(path) = io.journal.path().map(Path::to_owned) else {
-            return self.give_up(&fault, io, actions);
+            self.give_up(&fault, io, actions);
+            return self.sent(io, actions);
         };
         io.journal.record_text(Kind::Restart, io.now, &fault.to_string());
         let imports = self.guest.take().and_then(|mut broken| broken.imports().map(std::mem::take));
-        match self.replay_into_fresh(&path, imports, io, actions).await {
-            Ok(instance) => {
-                self.guest = Some(instance);
-                let text = format!("the adapter was restarted after a fault: {fault}");
+        self.recovery = Some(Box::new(Recovery::new(fault, path, imports, self.context.frame_limit)));
+    }
+
+    /// Feeds the fresh instance once.
+    pub(super) async fn continue_recovery(
+        &mut self,
+        mut recovery: Box<Recovery>,
+        io: &mut Io<'_>,
+        actions: &mut Vec<Action>,
+    ) {
+        match self.feed_fresh(&mut recovery, io, actions).await {
+            Ok(true) => {
+                self.recovery = Some(recovery);
+                return;
+            }
+            Ok(false) => {
+                self.guest = recovery.fresh.map(|(instance, _)| instance);
+                let text = format!("the adapter was restarted after a fault: {}", recovery.fault);
                 let event = EventKind::notice(LogLevel::Warn, text);
                 note_event(&event, io.journal, io.now);
                 io.sink.emit(event.into(), io.now);
             }
             Err(again) => self.give_up(&again, io, actions),
         }
+        self.sent(io, actions);
     }
 
-    async fn replay_into_fresh(
+    /// Returns whether there is more to feed.
+    async fn feed_fresh(
         &mut self,
-        path: &Path,
-        imports: Option<Imports>,
+        recovery: &mut Recovery,
         io: &mut Io<'_>,
         actions: &mut Vec<Action>,
-    ) -> Result<Instance, Fault> {
-        let events = AtomicUsize::new(0);
-        let mut limit = NewBytes { limit: self.new_bytes_limit(), events: &events, writes: 0, seen: actions.len() };
-        let mut sink = Counting { sink: io.sink, bytes: &events };
-        let io = &mut Io { now: io.now, journal: io.journal, sink: &mut sink };
+    ) -> Result<bool, Fault> {
         let unreadable = |error: crate::error::Error| Fault::new("recovery", error.to_string());
-        let mut guest = self.context.instance(imports).await?;
-        self.framers = self.context.framers();
-        self.skip = self.applied;
-        let mut playback = Playback::open(path).map_err(unreadable)?;
-        while let Some((_, step)) = playback.next().map_err(unreadable)? {
-            match step {
-                Step::Output { stderr, bytes } => {
-                    for piece in single_frames(&bytes) {
-                        self.framers[usize::from(stderr)].push(piece);
-                        self.feed_frames(&mut guest, stderr, io, actions).await?;
-                        limit.check(actions)?;
-                    }
-                }
-                Step::Input(input) => {
+        let Recovery { fresh, output, ended, bytes, limit, .. } = recovery;
+        let Some((guest, playback)) = fresh else {
+            let instance = self.context.instance(recovery.imports.take()).await?;
+            *fresh = Some((instance, Playback::open(&recovery.path).map_err(unreadable)?));
+            self.framers = self.context.framers();
+            self.skip = self.applied;
+            return Ok(true);
+        };
+        let mut sink = Counting { sink: io.sink, bytes };
+        let io = &mut Io { now: io.now, journal: io.journal, sink: &mut sink };
+        loop {
+            if let Some((stderr, item)) = self.next_item() {
+                self.feed(guest, stderr, item, io, actions).await?;
+                break;
+            }
+            let framer = &mut self.framers[usize::from(output.stderr)];
+            if let Some(piece) = output.next_piece() {
+                framer.push(piece);
+                continue;
+            }
+            match playback.next().map_err(unreadable)? {
+                Some((_, Step::Output { stderr, bytes })) => *output = Output::new(stderr, bytes),
+                Some((_, Step::Input(input))) => {
                     let effects = guest.handle(&input).await?;
                     self.apply_all(effects, io, actions)?;
-                    limit.check(actions)?;
+                    break;
                 }
-                Step::Truncated => return Err(Fault::new("recovery", "the recording is truncated")),
-                Step::HostAnswer(_) | Step::Note(_) | Step::Exit(_) => {}
+                Some((_, Step::Truncated)) => return Err(Fault::new("recovery", "the recording is truncated")),
+                Some((_, Step::HostAnswer(_) | Step::Note(_) | Step::Exit(_))) => {}
+                None if self.ended && !*ended => {
+                    *ended = true;
+                    self.framers.iter_mut().for_each(Framer::finish);
+                }
+                None => return Ok(false),
             }
         }
-        if self.ended {
-            for stderr in [false, true] {
-                self.framers[usize::from(stderr)].finish();
-                self.feed_frames(&mut guest, stderr, io, actions).await?;
-                limit.check(actions)?;
-            }
+        let written = |action: &Action| if let Action::Write(bytes) = action { bytes.len() } else { 0 };
+        *bytes += actions.iter().map(written).sum::<usize>();
+        if *bytes > *limit {
+            let reason = format!("the restarted adapter produced more than {limit} bytes of new events and writes");
+            return Err(Fault::new("recovery", reason));
         }
-        Ok(guest)
-    }
-
-    fn new_bytes_limit(&self) -> usize {
-        NEW_BYTES.saturating_add(self.context.frame_limit.saturating_mul(4))
-    }
-
-    async fn feed_frames(
-        &mut self,
-        guest: &mut Instance,
-        stderr: bool,
-        io: &mut Io<'_>,
-        actions: &mut Vec<Action>,
-    ) -> Result<(), Fault> {
-        while let Some(item) = self.framers[usize::from(stderr)].take() {
-            self.feed(guest, stderr, item, io, actions).await?;
-        }
-        Ok(())
-    }
-}
-
-/// What a recovery has produced so far.
-struct NewBytes<'a> {
-    limit: usize,
-    events: &'a AtomicUsize,
-    writes: usize,
-    /// How many of the actions were counted.
-    seen: usize,
-}
-
-impl NewBytes<'_> {
-    fn check(&mut self, actions: &[Action]) -> Result<(), Fault> {
-        let length = |action: &Action| if let Action::Write(bytes) = action { bytes.len() } else { 0 };
-        self.writes += actions.iter().skip(self.seen).map(length).sum::<usize>();
-        self.seen = actions.len();
-        if self.events.load(Ordering::Relaxed).saturating_add(self.writes) <= self.limit {
-            return Ok(());
-        }
-        let reason = format!("the restarted adapter produced more than {} bytes of new events and writes", self.limit);
-        Err(Fault::new("recovery", reason))
+        Ok(true)
     }
 }
 
 /// Counts the bytes of the events that pass.
 struct Counting<'a> {
     sink: &'a mut (dyn EventSink + Send),
-    bytes: &'a AtomicUsize,
+    bytes: &'a mut usize,
 }
 
 impl EventSink for Counting<'_> {
     fn emit(&mut self, event: StreamedEvent<'_>, at: Duration) {
-        let mut line = Lines::default();
-        line.push(0, at, &event);
-        self.bytes.fetch_add(line.bytes.len(), Ordering::Relaxed);
+        *self.bytes += size(&event, at);
         self.sink.emit(event, at);
     }
 }

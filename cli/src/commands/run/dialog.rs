@@ -40,9 +40,9 @@ impl<'a> Dialog<'a> {
     }
 
     /// A question that needs no answer any more.
-    pub(super) fn close(&mut self, id: &str) {
-        let shown = self.open.front().is_some_and(|ask| ask.id == id);
-        self.open.retain(|ask| ask.id != id);
+    pub(super) fn close(&mut self, number: u64) {
+        let shown = self.open.front().is_some_and(|ask| ask.number == number);
+        self.open.retain(|ask| ask.number != number);
         if shown {
             self.show_next();
         }

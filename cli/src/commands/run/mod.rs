@@ -165,9 +165,9 @@ async fn watch(mut run: Run, args: &RunArgs, terminal: bool, signals: Signals, s
                     view.end_line();
                     dialog.ask(ask);
                 }
-                Some(EventKind::AskWithdrawn { id }) => dialog.close(&id),
+                Some(EventKind::AskWithdrawn { number: Some(number), .. }) => dialog.close(number),
                 Some(EventKind::AskAnswered(answered)) => {
-                    dialog.close(&answered.id);
+                    dialog.close(answered.number);
                     view.show(&EventKind::AskAnswered(answered));
                 }
                 Some(kind) => view.show(&kind),

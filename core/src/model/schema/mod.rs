@@ -155,9 +155,9 @@ mod tests {
     #[test]
     fn what_is_read_may_be_left_out_if_it_has_a_default() {
         let read = head(Direction::In).schema_of::<Answer>();
-        assert_eq!(read["required"], json!(["ask", "decision"]));
+        assert_eq!(read["required"], json!(["decision"]));
         let written = head(Direction::Out).schema_of::<Answer>();
-        assert_eq!(written["required"], json!(["ask", "decision", "text", "input", "name"]));
+        assert_eq!(written["required"], json!(["ask", "number", "decision", "text", "input", "name"]));
     }
 
     #[test]

@@ -58,7 +58,7 @@ impl Framer {
         Framer { splitter, output: Output::default(), position: 0 }
     }
 
-    /// Takes the next bytes of the stream. The caller must take all items before the next push, or they accumulate.
+    /// Takes the next bytes of the stream. The caller takes all items before the next push, or they accumulate.
     pub fn push(&mut self, bytes: &[u8]) {
         match &mut self.splitter {
             Splitter::Lines(lines) => lines.push(self.position, bytes, &mut self.output),
@@ -75,6 +75,11 @@ impl Framer {
             Splitter::ContentLength(bodies) => bodies.finish(&mut self.output),
             Splitter::Raw => {}
         }
+    }
+
+    /// Whether there is a complete item.
+    pub fn has_item(&self) -> bool {
+        !self.output.is_empty()
     }
 
     /// The next complete item, if there is one.

@@ -18,6 +18,10 @@ impl Output {
         self.items.pop_front()
     }
 
+    pub(super) fn is_empty(&self) -> bool {
+        self.items.is_empty()
+    }
+
     pub(super) fn push(&mut self, item: Item) {
         self.items.push_back(item);
     }

@@ -66,7 +66,7 @@ fn other_event(event: types::Event, chunk: &str) -> Result<StreamedEvent<'_>, Vi
             EventKind::RateLimit { scope: limit.scope, resets_at, blocked: limit.blocked }
         }
         types::Event::Ask(question) => EventKind::Ask(ask(question)),
-        types::Event::AskWithdrawn(id) => EventKind::AskWithdrawn { id },
+        types::Event::AskWithdrawn(id) => EventKind::AskWithdrawn { id, number: None },
         types::Event::Notice(notice) => EventKind::Notice { level: log_level(notice.level), text: notice.text },
         types::Event::Retrying(retried) => EventKind::Retrying(failure(retried)),
         types::Event::TurnEnded(end) => {

@@ -78,7 +78,7 @@ fn kind(event: Event) -> EventKind {
             EventKind::RateLimit { scope: limit.scope, resets_at, blocked: limit.blocked }
         }
         Event::Ask(question) => EventKind::Ask(ask(question)),
-        Event::AskWithdrawn(id) => EventKind::AskWithdrawn { id },
+        Event::AskWithdrawn(id) => EventKind::AskWithdrawn { id, number: None },
         Event::Notice(notice) => {
             let level = same!(notice.level, LogLevel => LogLevel: Debug, Info, Warn, Error);
             EventKind::Notice { level, text: notice.text }

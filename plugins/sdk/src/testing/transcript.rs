@@ -76,7 +76,7 @@ impl Transcript {
         adapter.finish(&FakeHost::default(), self.exit, &mut out);
         effects.extend(out.into_vec());
 
-        let mut driver = Driver::new(DriverConfig { timed: false, ..DriverConfig::default() });
+        let mut driver = Driver::new(DriverConfig { timed: false, replay: true, ..DriverConfig::default() });
         let (mut sink, mut actions): (Vec<EventKind>, _) = (vec![], vec![]);
         for effect in effects.iter().cloned() {
             driver.apply(lift::effect(effect), Duration::ZERO, &mut actions, &mut sink);

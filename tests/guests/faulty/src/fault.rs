@@ -4,10 +4,13 @@ use crate::violations;
 use std::hint::{black_box, spin_loop};
 use std::io::Write;
 use std::net::{TcpStream, ToSocketAddrs as _, UdpSocket};
-use wharf_adapter::{Effects, LogLevel, Span, Text};
+use wharf_adapter::{Ask, AskKind, Choice, ChoiceKind, Effects, Event, Input, LogLevel, Span, Text};
 
 /// How many bytes `noisy` prints before it panics.
 const NOISE: usize = 10_000_000;
+
+/// How many rounds `slow-timers` and `slow-asks` compute for each input: a part of a second, far below the limit.
+const ROUNDS: u64 = 1 << 27;
 
 /// How many bytes `chatter` writes for each line.
 const ANSWER: usize = 64 << 10;
@@ -52,13 +55,19 @@ pub(crate) enum Fault {
     Ungranted,
     /// `build_args` panics.
     BuildPanic,
+    /// `handle` answers each answer with another ask.
+    AskLoop,
+    /// The same, and computes for a while each time.
+    SlowAsks,
+    /// `handle` sets 100 timers, and computes for a while at each of them.
+    SlowTimers,
     /// `parse_chunk` opens sockets and looks a name up, and reports what came of it.
     Connect,
 }
 
 impl Fault {
     /// All faults. The first is the default.
-    pub(crate) const ALL: [Fault; 19] = [
+    pub(crate) const ALL: [Fault; 22] = [
         Fault::None,
         Fault::Loop,
         Fault::Sleep,
@@ -77,6 +86,9 @@ impl Fault {
         Fault::LoopFinish,
         Fault::Ungranted,
         Fault::BuildPanic,
+        Fault::AskLoop,
+        Fault::SlowAsks,
+        Fault::SlowTimers,
         Fault::Connect,
     ];
 
@@ -101,6 +113,9 @@ impl Fault {
             Fault::LoopFinish => "loop-finish",
             Fault::Ungranted => "ungranted",
             Fault::BuildPanic => "build-panic",
+            Fault::AskLoop => "ask-loop",
+            Fault::SlowAsks => "slow-asks",
+            Fault::SlowTimers => "slow-timers",
             Fault::Connect => "connect",
         }
     }
@@ -147,7 +162,50 @@ pub(crate) fn in_line(fault: Fault, is_boom: bool, out: &mut Effects) {
         | Fault::LogSpam
         | Fault::LoopFinish
         | Fault::Ungranted
-        | Fault::BuildPanic => {}
+        | Fault::BuildPanic
+        | Fault::AskLoop
+        | Fault::SlowAsks
+        | Fault::SlowTimers => {}
+    }
+}
+
+/// Runs the fault at an input, in the middle of `handle`.
+pub(crate) fn in_handle(fault: Fault, input: &Input, out: &mut Effects) {
+    match (fault, input) {
+        (Fault::AskLoop | Fault::SlowAsks, Input::Start | Input::Answer(_)) => {
+            if fault == Fault::SlowAsks {
+                compute();
+            }
+            out.emit(Event::Ask(ask()));
+        }
+        (Fault::SlowTimers, Input::Start) => (0..100).for_each(|number| out.set_timer(number, 0)),
+        (Fault::SlowTimers, Input::Timer(number)) => {
+            compute();
+            out.notice(LogLevel::Info, format!("timer {number}"));
+        }
+        _ => {}
+    }
+}
+
+/// Takes a while.
+fn compute() {
+    let mut state = 1_u64;
+    for round in 0..ROUNDS {
+        state = black_box(state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(round));
+    }
+}
+
+fn ask() -> Ask {
+    Ask {
+        id: "again".to_owned(),
+        kind: AskKind::Permission,
+        title: "once more?".to_owned(),
+        tool: Some("loop".to_owned()),
+        tool_id: None,
+        detail: "{}".to_owned(),
+        choices: vec![Choice { id: "yes".to_owned(), kind: ChoiceKind::AllowOnce, label: "Yes".to_owned() }],
+        free_text: false,
+        input_editable: false,
     }
 }
 

@@ -11,8 +11,8 @@ mod violations;
 
 use fault::Fault;
 use wharf_adapter::{
-    Adapter, AdapterInfo, Binary, Effects, Environment, ErrorClass, Event, ExitStatus, Failure, Host, Json, Launch,
-    LogLevel, Malformed, OptionKind, PromptDelivery, SessionInfo, Settings, Turn, locate,
+    Adapter, AdapterInfo, Binary, Effects, Environment, ErrorClass, Event, ExitStatus, Failure, Host, Input, Json,
+    Launch, LogLevel, Malformed, OptionKind, PromptDelivery, SessionInfo, Settings, Turn, locate,
 };
 
 /// The scripted agent of the tests.
@@ -89,6 +89,10 @@ impl Adapter for Faulty {
             other => out.unknown(other),
         }
         Ok(())
+    }
+
+    fn handle(&mut self, input: Input, out: &mut Effects) {
+        fault::in_handle(self.fault, &input, out);
     }
 
     fn finish(&mut self, host: &dyn Host, _exit: ExitStatus, out: &mut Effects) {
