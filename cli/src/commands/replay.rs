@@ -6,6 +6,7 @@ use crate::ui::{BAD, GOOD, Shell, View, ours};
 use crate::{exit, turn};
 use clap::Args;
 use similar::{ChangeTag, TextDiff};
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
@@ -140,10 +141,19 @@ fn diff(recorded: Vec<Event>, replayed: Vec<Event>, shell: &Shell) -> ExitCode {
         let line = |event| format!("{}\n", serde_json::json!(Event { at: Duration::ZERO, ..event }));
         events.into_iter().map(line).collect()
     };
+    let mut replayed = replayed;
+    let all = replayed.len();
+    // A run that reached its limit has kept its first events and its report.
+    if recorded.last().is_some_and(|last| last.seq > recorded.len() as u64) {
+        let kept: HashSet<u64> = recorded.iter().map(|event| event.seq).collect();
+        replayed.retain(|event| kept.contains(&event.seq));
+    }
     let count = replayed.len();
     let (before, after) = (lines(recorded), lines(replayed));
     if before == after {
-        shell.say(ours("the same ").foreign(count).ours(" events").in_style(GOOD));
+        let same = ours("the same ").foreign(count).ours(" events");
+        let same = if count < all { same.ours("; ").foreign(all - count).ours(" more were not kept") } else { same };
+        shell.say(same.in_style(GOOD));
         return ExitCode::SUCCESS;
     }
     for change in TextDiff::from_lines(&before, &after).iter_all_changes() {

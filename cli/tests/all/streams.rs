@@ -151,5 +151,29 @@ fn a_full_recording_says_so_and_the_turn_continues() {
     let receipt = sandbox.json(&["receipt", run.run_id()]);
     assert!(receipt["recording"]["dropped"].as_u64().is_some_and(|dropped| dropped > 800_000), "{receipt}");
     assert!(receipt["recording"]["bytes"].as_u64().is_some_and(|bytes| bytes < 300_000), "{receipt}");
+    assert!(receipt["events"]["dropped"].as_u64().is_some_and(|dropped| dropped > 500), "{receipt}");
     assert!(sandbox.output(&["receipt", run.run_id(), "--verify"]).status.success());
+}
+
+#[test]
+fn the_event_file_has_the_limit_of_the_recording_and_the_caller_gets_every_event() {
+    const LIMIT: usize = 150_000;
+    let sandbox = sandbox();
+    sandbox.write("config.toml", format!("[recording]\nrun_bytes = {LIMIT}\n"));
+    // Events are longer than these lines.
+    let line = "{\"type\":\"delta\",\"id\":\"1\",\"text\":\"x\"}\n";
+    let script = Script::new().line(HELLO).stdout(line.repeat(3000)).line(DONE);
+    let run = Finished::of(&mut sandbox.run_command(&script, &[]));
+    run.expect(0, "completed");
+    assert_eq!(run.of_type("text-delta").count(), 3000);
+    let told = |event: &serde_json::Value| event["text"].as_str().is_some_and(|text| text.contains("are not kept"));
+    assert_eq!(run.of_type("notice").filter(|event| told(event)).count(), 1, "{}", run.stderr);
+    let receipt = sandbox.json(&["receipt", run.run_id()]);
+    assert_eq!(receipt["recording"]["dropped"], 0, "{receipt}");
+    assert!(receipt["events"]["dropped"].as_u64().is_some_and(|dropped| dropped > 500), "{receipt}");
+    let events = std::fs::read_to_string(sandbox.path("data/runs").join(run.run_id()).join("events.jsonl")).unwrap();
+    let (kept, report) = events.trim_end().rsplit_once('\n').unwrap();
+    assert!((LIMIT - 200..=LIMIT).contains(&(kept.len() + 1)), "{}", kept.len());
+    assert!(report.contains("\"type\":\"report\""), "{report}");
+    sandbox.check_run(&run, &script);
 }

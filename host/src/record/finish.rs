@@ -1,8 +1,9 @@
 //! What is recorded when a run ends: its last event, its receipt, its session, its drift.
 
+use super::event_file::EventsSummary;
 use super::folder::{RunFolder, new_run_id};
 use super::format::Kind;
-use super::journal::{EventsSummary, Journal};
+use super::journal::Journal;
 use super::prune;
 use super::receipt::{EventsDigest, Receipt, ReceiptProgram, RecordingDigest};
 use super::records::{EndRecord, LaunchRecord, NoteRecord};
@@ -104,7 +105,7 @@ impl RunRecord {
         let end = EndRecord { facts: result.end, killed: report.killed.clone() };
         journal.record_text(Kind::Note, now, &serde_json::json!(NoteRecord::End(end)).to_string());
         let event = Event::new(seq + 1, now, EventKind::Report(Box::new(report.clone())));
-        journal.write_events(&[&event].into_iter().collect::<Lines>());
+        journal.write_report(&[&event].into_iter().collect::<Lines>());
         let bytes = journal.bytes();
         let secrets = journal.secrets().clone();
         let (recording, events) = journal.close();
@@ -150,7 +151,7 @@ impl RunRecord {
         launch: &LaunchRecord,
         program_digest: Option<String>,
         recording: Option<Summary>,
-        events: EventsSummary,
+        events: Option<EventsSummary>,
     ) -> Receipt {
         Receipt {
             run: self.run.clone(),
@@ -174,7 +175,7 @@ impl RunRecord {
             files: report.files.clone(),
             killed: report.killed.clone(),
             recording: recording.map(RecordingDigest::from),
-            events: Some(EventsDigest { count: events.count, sha256: events.sha256 }),
+            events: events.map(EventsDigest::from),
         }
     }
 }

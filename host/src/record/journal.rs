@@ -3,12 +3,10 @@
 //!
 //! It never reads a clock: the time of each record is given to it.
 
+use super::event_file::{EventFile, EventsSummary};
 use super::format::Kind;
 use super::writer::{RecordingWriter, Summary};
-use crate::digest::hex;
-use sha2::{Digest, Sha256};
 use std::fs::File;
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use wharf_core::model::{Event, EventKind, LogLevel};
@@ -18,31 +16,25 @@ use wharf_core::stream::{Lines, Secrets, StreamedEvent};
 pub(crate) struct Journal {
     kept: Option<Kept>,
     secrets: Secrets,
-    events_digest: Sha256,
-    events: u64,
     /// Why something could not be recorded, to be reported once.
     problem: Option<String>,
+    /// That no more events are kept, to be reported once.
+    truncation: Option<String>,
 }
 
 struct Kept {
     writer: RecordingWriter,
     path: PathBuf,
-    /// None after some events could not be written: nothing may follow a gap.
-    events: Option<File>,
-    /// The length of the event file.
-    events_length: u64,
-}
-
-/// The event file when it is complete.
-pub(crate) struct EventsSummary {
-    pub(crate) count: u64,
-    pub(crate) sha256: String,
+    events: EventFile,
 }
 
 impl Journal {
     pub(crate) fn new(files: Option<(RecordingWriter, PathBuf, File)>, secrets: Secrets) -> Journal {
-        let kept = files.map(|(writer, path, events)| Kept { writer, path, events: Some(events), events_length: 0 });
-        Journal { kept, secrets, events_digest: Sha256::new(), events: 0, problem: None }
+        let kept = files.map(|(writer, path, events)| {
+            let events = EventFile::new(events, writer.limit());
+            Kept { writer, path, events }
+        });
+        Journal { kept, secrets, problem: None, truncation: None }
     }
 
     /// The path of the recording, which can be read while it is written.
@@ -135,26 +127,37 @@ impl Journal {
 
     /// Writes lines without secrets to the event file, in one write.
     pub(crate) fn write_events(&mut self, lines: &Lines) {
-        if let Some(kept) = &mut self.kept
-            && let Some(file) = &mut kept.events
-        {
-            if let Err(error) = file.write_all(&lines.bytes) {
-                // On a full disk a part may have been written.
-                let _ = file.set_len(kept.events_length);
-                kept.events = None;
-                self.problem
-                    .get_or_insert(format!("the events beside {} are incomplete: {error}", kept.path.display()));
-            } else {
-                kept.events_length += lines.bytes.len() as u64;
-                self.events += lines.count;
-                self.events_digest.update(&lines.bytes);
+        let Some(kept) = &mut self.kept else { return };
+        match kept.events.write(lines) {
+            Ok(false) => {}
+            Ok(true) => {
+                let limit = kept.writer.limit();
+                self.truncation =
+                    Some(format!("from here on the events are not kept: they have reached {limit} bytes"));
             }
+            Err(error) => self.events_incomplete(&error),
+        }
+    }
+
+    /// Writes the last event.
+    pub(crate) fn write_report(&mut self, report: &Lines) {
+        if let Some(kept) = &mut self.kept
+            && let Err(error) = kept.events.write_report(report)
+        {
+            self.events_incomplete(&error);
+        }
+    }
+
+    fn events_incomplete(&mut self, error: &std::io::Error) {
+        if let Some(kept) = &self.kept {
+            let path = kept.path.display();
+            self.problem.get_or_insert_with(|| format!("the events beside {path} are incomplete: {error}"));
         }
     }
 
     /// The size of both files.
     pub(crate) fn bytes(&self) -> u64 {
-        self.kept.as_ref().map_or(0, |kept| kept.writer.bytes() + kept.events_length)
+        self.kept.as_ref().map_or(0, |kept| kept.writer.bytes() + kept.events.length())
     }
 
     /// Why something could not be recorded. Returned only once.
@@ -162,10 +165,15 @@ impl Journal {
         self.problem.take()
     }
 
-    /// Closes the recording.
-    pub(crate) fn close(self) -> (Option<Summary>, EventsSummary) {
-        let sha256 = hex(&self.events_digest.finalize());
-        (self.kept.and_then(|kept| kept.writer.close().ok()), EventsSummary { count: self.events, sha256 })
+    /// That no more events are kept. Returned only once.
+    pub(crate) fn take_truncation(&mut self) -> Option<String> {
+        self.truncation.take()
+    }
+
+    /// Closes the recording, if there is one.
+    pub(crate) fn close(self) -> (Option<Summary>, Option<EventsSummary>) {
+        let Some(Kept { writer, events, .. }) = self.kept else { return (None, None) };
+        (writer.close().ok(), Some(events.close()))
     }
 }
 
@@ -271,6 +279,6 @@ mod tests {
         journal.write_events(&events([thinking("lost")]).iter().collect());
         journal.write_events(&events([thinking("after the gap")]).iter().collect());
         assert!(journal.take_problem().is_some_and(|problem| problem.contains("incomplete")));
-        assert_eq!(journal.close().1.count, 0, "only what was written counts");
+        assert_eq!(journal.close().1.map(|events| events.count), Some(0), "only what was written counts");
     }
 }

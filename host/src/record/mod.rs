@@ -2,6 +2,7 @@
 //!
 //! This room never starts a process and never calls an adapter.
 
+mod event_file;
 mod finish;
 mod folder;
 mod format;

@@ -98,6 +98,11 @@ impl RecordingWriter {
         written
     }
 
+    /// How many bytes may be kept.
+    pub(crate) fn limit(&self) -> u64 {
+        self.limit
+    }
+
     /// The length of the file.
     pub(crate) fn bytes(&self) -> u64 {
         self.bytes

@@ -8,7 +8,7 @@ use super::batch::Batch;
 use super::buffer::EventBuffer;
 use super::clock::RunClock;
 use super::control::{Command, Delivery, Request};
-use super::exchange::{Exchange, Io};
+use super::exchange::{Exchange, Io, note_event};
 use super::pipe::Pipe;
 use super::stdin::Stdin;
 use crate::record::{Ended, Journal, Kind};
@@ -17,8 +17,8 @@ use std::time::Duration;
 use tokio::process::{ChildStderr, ChildStdout};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
-use wharf_core::model::{Exit, RunStarted};
-use wharf_core::turn::{Action, Input};
+use wharf_core::model::{EventKind, Exit, LogLevel, RunStarted};
+use wharf_core::turn::{Action, EventSink as _, Input};
 use wharf_supervisor::{Cleanup, Process};
 
 /// How long the pipes of an exited process are still read: something else may hold them open.
@@ -157,6 +157,7 @@ impl EventLoop {
             self.work().await;
         }
         while self.is_live() {
+            self.report_truncation();
             let deadline = self.deadline();
             if std::mem::take(&mut self.active) && deadline.is_some_and(|deadline| Instant::now() >= deadline) {
                 self.tick();
@@ -195,6 +196,18 @@ impl EventLoop {
             }
         }
         self.wrap_up().await
+    }
+
+    /// Says that no more events are kept, after the output that made them too many.
+    fn report_truncation(&mut self) {
+        if !self.exchange.is_parsing()
+            && let Some(text) = self.journal.take_truncation()
+        {
+            let (notice, now) = (EventKind::notice(LogLevel::Warn, text), self.clock.now());
+            note_event(&notice, &mut self.journal, now);
+            self.buffer.emit(notice.into(), now);
+            self.hand_over();
+        }
     }
 
     fn is_live(&self) -> bool {

@@ -37,10 +37,11 @@ impl EventLoop {
         self.hand_over();
         self.commands.close();
         while self.commands.try_recv().is_ok() {}
-        if let Some(problem) = self.journal.take_problem() {
-            self.buffer.emit(EventKind::notice(LogLevel::Warn, problem).into(), now);
-            self.hand_over();
+        let truncation = self.journal.take_truncation();
+        for text in [truncation, self.journal.take_problem()].into_iter().flatten() {
+            self.buffer.emit(EventKind::notice(LogLevel::Warn, text).into(), now);
         }
+        self.hand_over();
         for batch in std::mem::take(&mut self.outbox) {
             let _ = self.events.send(batch).await;
         }

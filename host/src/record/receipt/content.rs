@@ -13,6 +13,7 @@ use super::measures::Measures;
 use crate::digest::hex;
 use crate::disk::write_atomically;
 use crate::error::{Error, Result};
+use crate::record::event_file::EventsSummary;
 use crate::record::folder::RECEIPT;
 use crate::record::writer::Summary;
 use wharf_core::model::{AdapterId, Failure, FileChange, Labels, Outcome, ReportTool, Usage, time};
@@ -114,13 +115,22 @@ pub struct EventsDigest {
     pub count: u64,
     /// The SHA-256 of the file.
     pub sha256: String,
+    /// How many events were not kept.
+    #[serde(default)]
+    pub dropped: u64,
+}
+
+impl From<EventsSummary> for EventsDigest {
+    fn from(EventsSummary { count, sha256, dropped }: EventsSummary) -> EventsDigest {
+        EventsDigest { count, sha256, dropped }
+    }
 }
 
 impl EventsDigest {
     /// The digest of an event file that is complete.
     pub fn of(path: &Path) -> io::Result<EventsDigest> {
         let Measures { lines, sha256, .. } = Measures::of(path)?;
-        Ok(EventsDigest { count: lines, sha256 })
+        Ok(EventsDigest { count: lines, sha256, dropped: 0 })
     }
 }
 
