@@ -61,7 +61,6 @@ pub struct Slot<A: 'static>(RefCell<Option<&'static mut A>>);
 
 impl<A: Default> Slot<A> {
     #[doc(hidden)]
-    #[expect(clippy::new_without_default, reason = "for a constant")]
     pub const fn new() -> Slot<A> {
         Slot(RefCell::new(None))
     }
