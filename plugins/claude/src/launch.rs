@@ -99,10 +99,10 @@ fn session(settings: &mut Settings<'_>, launch: &mut Launch) {
 fn model(settings: &mut Settings<'_>, binary: &Binary, launch: &mut Launch) {
     // With `=`: a project may choose the model, and a name that starts with a dash must not become another option.
     if let Some(model) = settings.model() {
-        launch.arg(format!("--model={model}"));
+        launch.joined("--model=", model);
     }
     if let Some(model) = settings.fallback_model() {
-        launch.arg(format!("--fallback-model={model}"));
+        launch.joined("--fallback-model=", model);
     }
     if is_since(binary, EFFORT_SINCE) == Some(false) {
         settings.unsupported(Setting::Effort, "Claude Code has --effort since 2.1");

@@ -70,15 +70,14 @@ fn program_model(model: Json<'_>) -> Option<Model> {
 fn from_api(host: &dyn Host) -> Option<Result<Vec<Model>, FetchError>> {
     let base = host.set_variable("ANTHROPIC_BASE_URL").unwrap_or_else(|| API.to_owned());
     let [key, token, oauth] = KEYS.map(|name| host.set_variable(name));
-    let bearer = token.as_ref().or(oauth.as_ref()).map(|token| format!("Bearer {token}"));
-    let mut headers = vec![("anthropic-version", "2023-06-01")];
-    if let Some(key) = &key {
+    let mut headers = vec![("anthropic-version", "2023-06-01".to_owned())];
+    if let Some(key) = key {
         headers.push(("x-api-key", key));
     } else {
         if token.is_none() {
-            headers.push(("anthropic-beta", "oauth-2025-04-20"));
+            headers.push(("anthropic-beta", "oauth-2025-04-20".to_owned()));
         }
-        headers.push(("authorization", bearer.as_deref()?));
+        headers.push(("authorization", format!("Bearer {}", token.or(oauth)?)));
     }
     let url = format!("{}/v1/models?limit=1000", base.trim_end_matches('/'));
     let models = |body: String| Json::parse(&body).get("data").items().filter_map(api_model).collect();

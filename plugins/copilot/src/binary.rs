@@ -6,6 +6,7 @@ use crate::info::{INSTALL, WINGET};
 use crate::login;
 use wharf_adapter::{
     Binary, Environment, Failure, FoundProgram, Host, HostError, LogLevel, Output, Probe, Support, Version, locate,
+    text,
 };
 
 /// A flag of every turn, which the first versions did not have.
@@ -34,7 +35,7 @@ pub(crate) fn resolve(host: &dyn Host, environment: &Environment) -> Result<Bina
     let measured = version == features::OLDEST || features::is_new(&binary);
     let help = if measured { None } else { output(host, &binary, "--help").ok() };
     let help = help.map(|output| String::from_utf8_lossy(&output.stdout).into_owned()).unwrap_or_default();
-    if binary.support == Support::OlderUntested && !help.is_empty() && !help.contains(OUTPUT_FORMAT) {
+    if binary.support == Support::OlderUntested && !help.is_empty() && !text::contains(&help, OUTPUT_FORMAT) {
         binary.support = Support::Unsupported;
         binary.note(LogLevel::Error, format!("it has no {OUTPUT_FORMAT}, which every turn needs"), Some(INSTALL));
     }
@@ -105,11 +106,13 @@ fn native_paths(scope: &str, os: &str, arch: &str) -> Vec<String> {
     };
     let arch = if arch == "aarch64" { "arm64" } else { "x64" };
     let program = if os == "windows" { "copilot.exe" } else { "copilot" };
-    let places = [scope.to_owned(), format!("{scope}/copilot/node_modules/@github")];
-    let paths = |place: &String| -> Vec<String> {
-        systems.iter().map(|system| format!("{place}/copilot-{system}-{arch}/{program}")).collect()
-    };
-    places.iter().flat_map(paths).collect()
+    let mut paths = vec![];
+    for place in ["", "/copilot/node_modules/@github"] {
+        for system in systems {
+            paths.push(format!("{scope}{place}/copilot-{system}-{arch}/{program}"));
+        }
+    }
+    paths
 }
 
 /// GitHub's CLI can include Copilot. An older extension of the same name is a different program.
@@ -119,7 +122,7 @@ fn gh_copilot(host: &dyn Host) -> Option<Binary> {
     let mut binary = Binary { leading_args, ..Binary::at(program) };
     let output = output(host, &binary, "--version").ok().filter(|output| output.code == Some(0))?;
     let text = String::from_utf8_lossy(&output.stdout);
-    if !text.contains("GitHub Copilot CLI") {
+    if !text::contains(&text, "GitHub Copilot CLI") {
         return None;
     }
     binary.version = Some(Version::find(&text)?.to_string());
@@ -136,7 +139,7 @@ fn output(host: &dyn Host, binary: &Binary, flag: &str) -> Result<Output, HostEr
     let dashes: &[&str] = if flag == "--help" && !binary.leading_args.is_empty() { &["--"] } else { &[] };
     let run = |flags: &[&str]| probe.run(&[dashes, flags].concat());
     let output = run(&[NO_AUTO_UPDATE, flag])?;
-    let refused = output.code != Some(0) && String::from_utf8_lossy(&output.stderr).contains(NO_AUTO_UPDATE);
+    let refused = output.code != Some(0) && text::contains(&String::from_utf8_lossy(&output.stderr), NO_AUTO_UPDATE);
     if refused { run(&[flag]) } else { Ok(output) }
 }
 

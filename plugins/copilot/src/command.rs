@@ -46,7 +46,7 @@ pub(crate) fn build(settings: &mut Settings<'_>, features: Features) -> Result<L
     }
     mcp_servers(settings, &mut launch)?;
     for dir in settings.extra_dirs() {
-        launch.arg(format!("--add-dir={dir}"));
+        launch.joined("--add-dir=", dir);
     }
     switches(settings, features, &mut launch);
     launch.instructions(&INSTRUCTIONS, !settings.option("no-custom-instructions").is_true());
@@ -59,7 +59,7 @@ pub(crate) fn build(settings: &mut Settings<'_>, features: Features) -> Result<L
 fn session(settings: &mut Settings<'_>, features: Features, launch: &mut Launch) {
     match settings.session() {
         SessionChoice::Fresh(Some(id)) if features.session_id && is_uuid(id) => {
-            launch.arg(format!("--session-id={id}"));
+            launch.joined("--session-id=", id);
         }
         SessionChoice::Fresh(Some(_)) if features.session_id => {
             settings.report("session", "Copilot takes only a UUID as the id of a session; it chooses one itself");
@@ -69,7 +69,7 @@ fn session(settings: &mut Settings<'_>, features: Features, launch: &mut Launch)
         }
         SessionChoice::Fresh(None) => {}
         SessionChoice::Resume(id) => {
-            launch.arg(format!("--resume={id}"));
+            launch.joined("--resume=", id);
             stay_in_workspace(launch);
         }
         SessionChoice::MostRecent => {
@@ -96,7 +96,7 @@ pub(crate) fn is_uuid(id: &str) -> bool {
 
 fn model(settings: &mut Settings<'_>, features: Features, launch: &mut Launch) {
     if let Some(model) = settings.model() {
-        launch.arg(format!("--model={model}"));
+        launch.joined("--model=", model);
     }
     if let Some(effort) = settings.effort(features.efforts) {
         launch.pair("--reasoning-effort", effort.name());
@@ -158,7 +158,7 @@ fn switches(settings: &mut Settings<'_>, features: Features, launch: &mut Launch
         }
     }
     if let Some(agent) = settings.option("agent").filled() {
-        launch.arg(format!("--agent={agent}"));
+        launch.joined("--agent=", &agent);
     }
     match settings.option("max-ai-credits").u64() {
         Some(credits) if features.credits_cap => launch.pair("--max-ai-credits", credits.to_string()),

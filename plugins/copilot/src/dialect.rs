@@ -133,7 +133,7 @@ impl Dialect for Acp {
         let is_error = |text: &str| !wrote || has_other || text.starts_with(NO_RESPONSE);
         match self.held.take_if(|held| matches!(held, Held::Error(text) if is_error(text))) {
             Some(Held::Error(text) | Held::Remark(text)) => {
-                Some(Outcome::Failed(failure_of(text.trim_start_matches("Error: "))))
+                Some(Outcome::Failed(failure_of(text.strip_prefix("Error: ").unwrap_or(&text))))
             }
             None => {
                 self.release(wrote && !has_other, transcript, out);

@@ -3,7 +3,7 @@
 //! Text that the model wrote is never used.
 
 use crate::agent_error::{PHRASES, status_in};
-use wharf_adapter::{ErrorClass, Evidence, Failure, Retry};
+use wharf_adapter::{ErrorClass, Evidence, Failure, Retry, text};
 
 /// Phrases on stderr, the class of each, and advice if the class does not give it.
 const PREFLIGHT: &[(&str, ErrorClass, &str)] = &[
@@ -37,12 +37,12 @@ const PREFLIGHT: &[(&str, ErrorClass, &str)] = &[
 /// The failure, if stderr or the exit status show one.
 pub(crate) fn from_evidence(evidence: &Evidence) -> Option<Failure> {
     let stderr = evidence.stderr_tail.as_str();
-    let known = PREFLIGHT.iter().find_map(|row| Some((stderr.lines().find(|line| line.contains(row.0))?, row)));
-    if let Some((line, (_, class, help))) = known {
-        let status = stderr.lines().find_map(|line| status_in(line.strip_prefix("Error: ")?));
+    if let Some((phrase, class, help)) = PREFLIGHT.iter().find(|(phrase, ..)| text::contains(stderr, phrase)) {
         // The known phrase may be on a line after the error itself.
-        let message = stderr.lines().find(|line| line.starts_with("Error: ")).unwrap_or(line);
-        let failure = Failure::new(*class, message.trim()).status(status);
+        let errors = || stderr.lines().filter(|line| line.starts_with("Error: "));
+        let status = errors().find_map(|line| status_in(&line["Error: ".len()..]));
+        let message = errors().chain(stderr.lines().filter(|line| text::contains(line, phrase))).next();
+        let failure = Failure::new(*class, message.unwrap_or(phrase).trim()).status(status);
         return Some(if help.is_empty() { failure } else { failure.retry(Retry::AfterUserAction((*help).to_owned())) });
     }
     match evidence.exit.code {
@@ -50,9 +50,9 @@ pub(crate) fn from_evidence(evidence: &Evidence) -> Option<Failure> {
         Some(127) => return Some(Failure::new(ErrorClass::NotFound, "the shell or loader did not find Copilot")),
         _ => {}
     }
-    let is_text = |line: &&str| !line.trim().is_empty() && !line.to_ascii_lowercase().starts_with("warning");
-    let is_error = |line: &&str| line.to_ascii_lowercase().starts_with("error");
-    let line = stderr.lines().find(is_error).or_else(|| stderr.lines().rfind(is_text))?.trim();
+    let starts = |line: &str, start: &str| line.get(..start.len()).is_some_and(|head| head.eq_ignore_ascii_case(start));
+    let texts = || stderr.lines().filter(|line| !line.trim().is_empty() && !starts(line, "warning"));
+    let line = texts().find(|line| starts(line, "error")).or_else(|| texts().next_back())?.trim();
     let class = PHRASES.class_of(line).unwrap_or(ErrorClass::Other);
     Some(Failure::new(class, line).status(status_in(line)))
 }

@@ -4,7 +4,7 @@
 //! versions is read when they are found, and flags in it become capabilities. An unknown version gets only the features
 //! that all versions have.
 
-use wharf_adapter::{Binary, Capabilities, Effort, Tested, Version};
+use wharf_adapter::{Binary, Capabilities, Effort, Tested, Version, text};
 
 /// The versions that were tested.
 pub(crate) const TESTED: Tested = Tested(&[OLDEST, NEWEST]);
@@ -50,7 +50,7 @@ impl Features {
     /// The features of a program with this help text.
     pub(crate) fn from_help(binary: &Binary, help: &str) -> Features {
         let known = Features::of(binary);
-        let names = |flag| help.contains(flag);
+        let names = |flag| text::contains(help, flag);
         Features {
             session_id: known.session_id || names("--session-id"),
             usage_file: known.usage_file || names("--usage-output-file"),

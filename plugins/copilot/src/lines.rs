@@ -251,7 +251,7 @@ impl LineParser {
     }
 
     fn message(&mut self, data: Json<'_>, agent: Option<&str>, out: &mut Effects) -> Result<(), Malformed> {
-        let [id, content, model, tokens, by, index, count] = data.pick([
+        let [id, content, model, tokens, by, index, count] = data.select([
             "messageId",
             "content",
             "model",

@@ -3,7 +3,7 @@
 use crate::info::API;
 use crate::login;
 use wharf_adapter::json::Object;
-use wharf_adapter::{FetchError, Host, Json, Model, ModelList, fetch_json};
+use wharf_adapter::{Host, Json, Model, ModelList, fetch_json};
 
 /// The request for a list of models.
 struct ListRequest {
@@ -19,7 +19,7 @@ pub(crate) fn list(host: &dyn Host) -> ModelList {
         Ok(request) => request,
         Err(other) => return other,
     };
-    let body = match fetch(host, &request.url, &request.headers) {
+    let body = match fetch_json(host, &request.url, &request.headers) {
         Ok(body) => body,
         Err(error) => return error.into(),
     };
@@ -68,14 +68,9 @@ fn custom_list(host: &dyn Host, base: &str) -> Result<ListRequest, ModelList> {
     Ok(ListRequest { url, headers: headers.into_iter().flatten().collect(), github: false })
 }
 
-fn fetch(host: &dyn Host, url: &str, headers: &[(&str, String)]) -> Result<String, FetchError> {
-    let headers: Vec<(&str, &str)> = headers.iter().map(|(name, value)| (*name, value.as_str())).collect();
-    fetch_json(host, url, &headers)
-}
-
 /// The account's plan, for models that only some plans have. If the plan is unknown, these models stay on the list.
 fn plan(host: &dyn Host, headers: &[(&str, String)]) -> Option<String> {
-    let user = fetch(host, "https://api.github.com/copilot_internal/user", &headers[..1]).ok()?;
+    let user = fetch_json(host, "https://api.github.com/copilot_internal/user", &headers[..1]).ok()?;
     Json::parse(&user).get("copilot_plan").string()
 }
 

@@ -26,10 +26,10 @@ pub(crate) fn flags(settings: &mut Settings<'_>, transport: Transport, launch: &
     };
     // With `=`, because these flags take several values and would consume the next arguments.
     for tool in allowed {
-        launch.arg(format!("--allow-tool={tool}"));
+        launch.joined("--allow-tool=", &tool);
     }
     for tool in &rules.deny {
-        launch.arg(format!("--deny-tool={tool}"));
+        launch.joined("--deny-tool=", tool);
     }
     for (flag, tools) in [("--available-tools", &rules.only), ("--excluded-tools", &rules.without)] {
         if !tools.is_empty() {

@@ -102,7 +102,8 @@ impl Tools {
 
 /// The code in "…<exited with exit code 3>" (1.0.35) or "…<shellId: 0 completed with exit code 3>".
 pub(crate) fn trailing_exit_code(content: &str) -> Option<i32> {
-    let (before, code) = content.trim_end().strip_suffix('>')?.rsplit_once(" with exit code ")?;
+    let (before, code) = content.trim_end().strip_suffix('>')?.rsplit_once(' ')?;
+    let before = before.strip_suffix(" with exit code")?;
     let tag = &before[before.rfind('<')?..];
     (tag == "<exited" || tag.starts_with("<shellId: ")).then(|| code.parse().ok())?
 }

@@ -6,7 +6,7 @@
 
 use crate::login;
 use wharf_adapter::json::unescape;
-use wharf_adapter::{Effects, Host, Json, LogLevel, Usage, UsageScope};
+use wharf_adapter::{Effects, Host, Json, LogLevel, Usage, UsageScope, text};
 
 /// The launch file that the CLI writes its figures to.
 pub(crate) const FILE: &str = "usage.json";
@@ -155,7 +155,7 @@ pub(crate) fn has_history(host: &dyn Host, home: Option<&str>, session: &str, si
 fn read(host: &dyn Host, home: Option<&str>, session: &str) -> Option<String> {
     let folder = login::folder(host, home)?;
     // The id came from the agent: it must not point outside of the folder.
-    if session.contains(['/', '\\']) || session.contains("..") {
+    if session.contains(['/', '\\']) || text::contains(session, "..") {
         return None;
     }
     let Ok(content) = host.read_file(&format!("{folder}/session-state/{session}/events.jsonl")) else {

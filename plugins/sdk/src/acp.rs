@@ -67,7 +67,7 @@ impl<D: Dialect> Session<D> {
     pub fn prepare(&mut self, turn: &Turn, version: Option<&str>) -> Result<(), Failure> {
         let prompt = self.dialect.prompt(turn)?;
         self.version = self.version.take().or_else(|| version.map(str::to_owned));
-        self.turn = Some((turn.clone(), prompt));
+        self.turn = Some((request::copied(turn), prompt));
         Ok(())
     }
 

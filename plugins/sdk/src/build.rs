@@ -138,6 +138,14 @@ impl Launch {
         self.arg(value);
     }
 
+    /// Adds a flag and its value as one argument: `joined("--model=", "best")`.
+    #[inline(never)]
+    pub fn joined(&mut self, flag: &str, value: &str) {
+        let mut arg = flag.to_owned();
+        arg.push_str(value);
+        self.arg(arg);
+    }
+
     /// Sets a variable in the agent's environment.
     pub fn set(&mut self, name: &str, value: impl Into<Arg>) {
         self.variables.push((name.to_owned(), value.into()));

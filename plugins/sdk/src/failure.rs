@@ -2,7 +2,7 @@
 //!
 //! Only texts that the agent marks as errors belong here, never text that the model wrote.
 
-use crate::{ErrorClass, Failure};
+use crate::{ErrorClass, Failure, text};
 
 /// The class of an HTTP status, if the status alone decides it. A 404 needs the text: only one about a model is clear.
 pub fn class_of_status(status: u16, text: &str) -> Option<ErrorClass> {
@@ -10,7 +10,7 @@ pub fn class_of_status(status: u16, text: &str) -> Option<ErrorClass> {
         401 => ErrorClass::Auth,
         402 => ErrorClass::Quota,
         403 => ErrorClass::Permission,
-        404 if text.to_ascii_lowercase().contains("model") => ErrorClass::UnknownModel,
+        404 if text::contains(&text.to_ascii_lowercase(), "model") => ErrorClass::UnknownModel,
         // One side closed the connection.
         408 | 499 => ErrorClass::Network,
         413 => ErrorClass::ContextLength,
@@ -24,7 +24,7 @@ pub fn class_of_status(status: u16, text: &str) -> Option<ErrorClass> {
 /// for the beginning of the text.
 pub fn status_in(text: &str, marks: &[&str]) -> Option<u16> {
     marks.iter().find_map(|mark| {
-        let rest = &text[text.find(mark)? + mark.len()..];
+        let rest = &text[text::find(text, mark)? + mark.len()..];
         let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
         rest[..digits].parse().ok().filter(|status| (400..600).contains(status))
     })
@@ -78,7 +78,7 @@ impl Phrases {
     /// The class of a text, by the first phrase that it contains.
     pub fn class_of(self, text: &str) -> Option<ErrorClass> {
         let text = text.to_ascii_lowercase();
-        self.0.iter().find(|(phrase, _)| text.contains(phrase)).map(|(_, class)| *class)
+        self.0.iter().find(|(phrase, _)| text::contains(&text, phrase)).map(|(_, class)| *class)
     }
 }
 

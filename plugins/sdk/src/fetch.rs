@@ -16,8 +16,8 @@ pub struct FetchError {
 
 /// The body of a GET request, which is JSON, for [`Json::parse`](crate::Json::parse). Any status but 200 is an error, and
 /// so is an answer that is no JSON object or array.
-pub fn fetch_json(host: &dyn Host, url: &str, headers: &[(&str, &str)]) -> Result<String, FetchError> {
-    let headers = headers.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+pub fn fetch_json(host: &dyn Host, url: &str, headers: &[(&str, String)]) -> Result<String, FetchError> {
+    let headers = headers.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect();
     let request = Request { method: "GET".to_owned(), url: url.to_owned(), headers, body: vec![], timeout_ms: 15_000 };
     let (status, reason) = match host.fetch(&request) {
         Ok(response) if response.status == 200 => {
@@ -52,7 +52,7 @@ mod tests {
     fn only_json_with_status_200_is_an_answer() {
         let fetched = |status, body: &str| {
             let host = FakeHost::default().response("GET https://h/models", status, body);
-            fetch_json(&host, "https://h/models", &[("authorization", "Bearer k")]).map_err(ModelList::from)
+            fetch_json(&host, "https://h/models", &[("authorization", "Bearer k".to_owned())]).map_err(ModelList::from)
         };
         assert_eq!(fetched(200, " {\"data\":[]}"), Ok(" {\"data\":[]}".to_owned()));
         assert!(matches!(fetched(200, "<html>"), Err(ModelList::Unavailable(_))));

@@ -103,6 +103,7 @@ mod skip;
 mod support;
 mod tape;
 pub mod testing;
+pub mod text;
 pub mod time;
 mod version;
 

@@ -16,14 +16,18 @@ pub fn locate(
             Failure::new(ErrorClass::NotFound, message)
         });
     }
-    let mut tried = Vec::new();
-    for candidate in candidates {
+    let mut message = "the program was not found; tried".to_owned();
+    for (number, candidate) in candidates.iter().enumerate() {
         match host.find_program(candidate) {
             Ok(found) => return Ok(found.path),
-            Err(error) => tried.push(format!("{candidate} ({})", error_text(&error))),
+            Err(error) => {
+                let comma = if number > 0 { ", " } else { " " };
+                for part in [comma, candidate, " (", &error_text(&error), ")"] {
+                    message.push_str(part);
+                }
+            }
         }
     }
-    let message = format!("the program was not found; tried {}", tried.join(", "));
     Err(Failure::new(ErrorClass::NotFound, message).retry(Retry::AfterUserAction(install.to_owned())))
 }
 

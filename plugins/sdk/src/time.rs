@@ -1,5 +1,7 @@
 //! Times in an agent's output: RFC 3339, and durations in text.
 
+use crate::text::find;
+
 /// A timestamp in seconds since 1970: "2026-11-15T23:41:44.813Z", "2026-11-16T00:41:44+01:00".
 pub fn seconds(stamp: &str) -> Option<u64> {
     let number = |from: usize, to: usize| stamp.get(from..to)?.parse::<u64>().ok();
@@ -12,7 +14,8 @@ pub fn seconds(stamp: &str) -> Option<u64> {
     let days = year * 365 + year / 4 - year / 100 + year / 400 + (month * 153 + 2) / 5 + day - 1;
     let days = days.checked_sub(719_468)?;
     let local = days * 86_400 + number(11, 13)? * 3_600 + number(14, 16)? * 60 + number(17, 19)?;
-    let zone = stamp.get(19..)?.trim_start_matches(|part: char| part == '.' || part.is_ascii_digit());
+    let fraction = stamp.bytes().skip(19).take_while(|byte| *byte == b'.' || byte.is_ascii_digit()).count();
+    let zone = stamp.get(19 + fraction..)?;
     if matches!(zone, "Z" | "z") {
         return Some(local);
     }
@@ -27,7 +30,7 @@ pub fn seconds(stamp: &str) -> Option<u64> {
 
 /// The duration after a phrase in a text, in seconds: "reset in 1 hour 30 minutes or …".
 pub fn duration_after(text: &str, phrase: &str) -> Option<u64> {
-    let mut words = text[text.find(phrase)? + phrase.len()..].split_whitespace().peekable();
+    let mut words = text[find(text, phrase)? + phrase.len()..].split_whitespace().peekable();
     let mut total: Option<u64> = None;
     while let Some(word) = words.next() {
         let Ok(count) = word.parse::<u64>() else {
@@ -43,11 +46,11 @@ pub fn duration_after(text: &str, phrase: &str) -> Option<u64> {
     total
 }
 
+/// The seconds of a unit, in whatever form: "hour", "hours,".
 fn unit(word: &str) -> Option<u64> {
-    let word = word.trim_end_matches(|end: char| !end.is_ascii_alphabetic()).trim_end_matches('s');
     [("second", 1), ("minute", 60), ("hour", 3_600), ("day", 86_400), ("week", 604_800)]
         .into_iter()
-        .find(|(name, _)| *name == word)
+        .find(|(name, _)| word.starts_with(name))
         .map(|(_, seconds)| seconds)
 }
 

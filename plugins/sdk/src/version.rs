@@ -10,20 +10,28 @@ pub struct Version(pub u64, pub u64, pub u64);
 impl Version {
     /// The first version in a text: "GitHub Copilot CLI 1.0.102." gives 1.0.102.
     pub fn find(text: &str) -> Option<Version> {
-        let mut starts = text.char_indices().filter(|(at, character)| {
-            character.is_ascii_digit()
-                && !text[..*at].ends_with(|before: char| before.is_ascii_digit() || before == '.')
-        });
-        starts.find_map(|(at, _)| Version::leading(&text[at..]))
+        let bytes = text.as_bytes();
+        let starts = |at: &usize| *at == 0 || !matches!(bytes[at - 1], b'0'..=b'9' | b'.');
+        (0..bytes.len()).filter(starts).find_map(|at| Version::leading(&bytes[at..]))
     }
 
-    fn leading(text: &str) -> Option<Version> {
-        let mut parts = text.splitn(3, '.');
-        let major = parts.next()?.parse().ok()?;
-        let minor = parts.next()?.parse().ok()?;
-        let rest = parts.next()?;
-        let digits = rest.find(|character: char| !character.is_ascii_digit()).unwrap_or(rest.len());
-        Some(Version(major, minor, rest[..digits].parse().ok()?))
+    fn leading(bytes: &[u8]) -> Option<Version> {
+        let mut numbers = [0u64; 3];
+        let mut at = 0;
+        for (index, number) in numbers.iter_mut().enumerate() {
+            if index > 0 {
+                (bytes.get(at) == Some(&b'.')).then_some(())?;
+                at += 1;
+            }
+            let start = at;
+            while let Some(digit) = bytes.get(at).filter(|byte| byte.is_ascii_digit()) {
+                *number = number.checked_mul(10)?.checked_add(u64::from(digit - b'0'))?;
+                at += 1;
+            }
+            (at > start).then_some(())?;
+        }
+        let [major, minor, patch] = numbers;
+        Some(Version(major, minor, patch))
     }
 }
 
@@ -51,8 +59,11 @@ impl Tested {
 
 impl fmt::Display for Tested {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let versions: Vec<String> = self.0.iter().map(Version::to_string).collect();
-        formatter.write_str(&versions.join(", "))
+        for (number, version) in self.0.iter().enumerate() {
+            formatter.write_str(if number > 0 { ", " } else { "" })?;
+            version.fmt(formatter)?;
+        }
+        Ok(())
     }
 }
 

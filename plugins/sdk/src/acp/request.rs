@@ -4,6 +4,7 @@ use super::{Change, Dialect, Session};
 use crate::json::{Object, array, unescape};
 use crate::{
     Approvals, Arg, Effects, ErrorClass, ExitBehavior, Failure, Json, Launch, LogLevel, SessionChoice, Settings,
+    ToolRules, Turn,
 };
 
 /// The version of the protocol that we speak.
@@ -118,8 +119,36 @@ impl<D: Dialect> Session<D> {
 
     /// What a new session says about being resumed: not, if one was to be continued in a way that is not possible.
     pub(super) fn started_over(&self) -> Option<bool> {
-        let continues = |turn: &crate::Turn| matches!(turn.session, SessionChoice::Fork(_) | SessionChoice::MostRecent);
+        let continues = |turn: &Turn| matches!(turn.session, SessionChoice::Fork(_) | SessionChoice::MostRecent);
         self.turn.as_ref().is_some_and(|(turn, _)| continues(turn)).then_some(false)
+    }
+}
+
+/// What a session needs of a turn. By hand, because a derived copy is 2 KB of a component.
+pub(super) fn copied(turn: &Turn) -> Turn {
+    #[inline(never)]
+    fn list(items: &[String]) -> Vec<String> {
+        items.to_vec()
+    }
+    let ToolRules { allow, deny, only, without } = &turn.tools;
+    Turn {
+        prompt: String::new(),
+        system_prompt: None,
+        workspace: turn.workspace.clone(),
+        extra_dirs: list(&turn.extra_dirs),
+        session: turn.session.clone(),
+        model: turn.model.clone(),
+        fallback_model: turn.fallback_model.clone(),
+        effort: turn.effort.clone(),
+        max_turns: turn.max_turns,
+        max_cost_micros: turn.max_cost_micros,
+        approvals: turn.approvals,
+        tools: ToolRules { allow: list(allow), deny: list(deny), only: list(only), without: list(without) },
+        mcp_servers: turn.mcp_servers.clone(),
+        output_schema: None,
+        stream_text: turn.stream_text,
+        autopilot: turn.autopilot,
+        options: turn.options.clone(),
     }
 }
 
