@@ -209,10 +209,10 @@ impl Host {
     }
 
     /// What the recorded runs have used, also those whose recordings were deleted since. Costs that are unknown are
-    /// estimated by the configured prices, if there are any for the model.
+    /// estimated by the configured prices, or by list prices.
     pub fn usage(&self, query: &UsageQuery) -> Result<Vec<UsageGroup>> {
         let mut query = query.clone();
-        for (model, price) in &self.config().prices.0 {
+        for (model, price) in &self.config().prices.with_list_prices().0 {
             query.prices.0.entry(model.clone()).or_insert(*price);
         }
         self.known_sessions()?.map_or(Ok(vec![]), |sessions| sessions.usage(&query))

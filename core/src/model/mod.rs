@@ -6,6 +6,7 @@ mod diagnosis;
 mod event;
 mod failure;
 mod json;
+mod list_price;
 mod money;
 mod options;
 mod plan;

@@ -1,6 +1,5 @@
-//! Prices of models, which the user sets, and the cost that follows from them: an estimate.
-//!
-//! Wharf has no prices of its own. They change, and differ between contracts.
+//! Prices of models, which the user sets, and the cost that follows from them: an estimate. Some list prices come with
+//! wharf: see `list_price`.
 
 use super::money::Money;
 use super::usage::{CostSource, Usage};

@@ -29,7 +29,7 @@ pub struct DriverConfig {
     pub structured_output: bool,
     /// What the session had used before, as far as known.
     pub used_before: Usage,
-    /// The user's prices, for a cost that the agent does not report.
+    /// The prices, for a cost that the agent does not report.
     pub prices: Prices,
     /// Whether the given times are real. Captured output has none, so its tools have no durations.
     pub timed: bool,

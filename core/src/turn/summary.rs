@@ -76,7 +76,7 @@ impl Summary {
         }
     }
 
-    /// With the user's prices, for a cost that the agent does not report.
+    /// With prices, for a cost that the agent does not report.
     pub(super) fn with_prices(self, prices: Prices) -> Summary {
         Summary { prices, ..self }
     }

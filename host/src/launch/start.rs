@@ -164,7 +164,7 @@ impl Launcher {
             exit_behavior: plan.exit_behavior,
             frame_limit: options.frame_limit.or(self.config.limits.frame_bytes).unwrap_or(DEFAULT_FRAME_LIMIT),
             used_before,
-            prices: self.config.prices.clone(),
+            prices: self.config.prices.with_list_prices(),
         };
         let clock = RunClock::start();
         let mut journal = Journal::new(record.files()?, secrets.clone());

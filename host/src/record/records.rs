@@ -32,7 +32,7 @@ pub struct LaunchRecord {
     pub frame_limit: usize,
     /// What the session had used before.
     pub used_before: Usage,
-    /// The user's prices, by which a cost was estimated.
+    /// The prices by which a cost was estimated.
     #[serde(default, skip_serializing_if = "Prices::is_empty")]
     pub prices: Prices,
 }
