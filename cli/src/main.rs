@@ -24,7 +24,7 @@ use commands::{
     usage,
 };
 use std::process::ExitCode;
-use ui::{Shell, Text, foreign, logs, ours, panics};
+use ui::{Shell, Text, foreign, logs, ours, panics, visible_line};
 use wharf::{Dirs, Result};
 
 fn main() -> ExitCode {
@@ -68,7 +68,9 @@ fn invalid_arguments(error: &clap::Error) -> ! {
         let error = wharf::Error::invalid(message).with_hint("`wharf run --help` lists the arguments");
         run::print_not_started(&error, &Shell::default());
     }
-    error.exit()
+    // The message repeats what was typed, perhaps the name of a file: of visible words it is visible.
+    let visible = words.iter().map(|word| visible_line(&word.to_string_lossy()));
+    Arguments::try_parse_from(visible).err().as_ref().unwrap_or(error).exit()
 }
 
 /// Carries a command out.

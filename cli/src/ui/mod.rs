@@ -20,3 +20,4 @@ pub(crate) use common::Common;
 pub(crate) use shell::Shell;
 pub(crate) use text::{BAD, BOLD, DIM, GOOD, ODD, Text, foreign, ours};
 pub(crate) use view::{View, outcome_text, usage_text};
+pub(crate) use visible::line as visible_line;

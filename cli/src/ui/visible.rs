@@ -7,7 +7,7 @@
 use std::fmt::Write as _;
 
 /// The text in one line: it cannot look like another line.
-pub(super) fn line(text: &str) -> String {
+pub(crate) fn line(text: &str) -> String {
     escaped(text, |character| steers(character) || hides(character))
 }
 

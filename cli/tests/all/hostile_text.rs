@@ -244,3 +244,19 @@ fn a_line_of_the_events_that_is_not_an_event_is_reported() {
     }
     assert!(sandbox.text(&["show", "last", "--json"]).contains("the-future"), "a program gets the file as it is");
 }
+
+#[test]
+fn an_error_about_the_arguments_does_not_control_the_terminal() {
+    let sandbox = sandbox();
+    let option = format!("--{HOSTILE}");
+    for args in
+        [&[HOSTILE][..], &["help", HOSTILE], &["show", &option], &["run", "--color", HOSTILE], &["runs", HOSTILE]]
+    {
+        let finished = Terminal::start(sandbox.wharf([&["--color", "never"], args].concat())).finish();
+        assert_eq!(finished.code, Some(2), "{args:?}: {finished:?}");
+        let colors = ["\u{1b}[0m", "\u{1b}[1m", "\u{1b}[4m", "\u{1b}[31m", "\u{1b}[32m", "\u{1b}[33m"];
+        let screen = colors.iter().fold(finished.stderr, |screen, color| screen.replace(color, ""));
+        assert!(screen.contains("\\u{1b}]0;title"), "{screen:?}");
+        assert_visible(&screen);
+    }
+}
