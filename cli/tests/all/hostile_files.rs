@@ -173,6 +173,20 @@ fn a_pipe_in_the_data_folder_blocks_no_command_and_no_run() {
 }
 
 #[test]
+fn a_pipe_beside_the_sessions_blocks_no_command() {
+    for suffix in ["journal", "wal", "shm"] {
+        let sandbox = sandbox();
+        let path = sandbox.path(format!("data/sessions.db-{suffix}"));
+        mkfifo(&path);
+        for args in [&["sessions"][..], &["usage"]] {
+            let finished = limited(&sandbox.wharf(args));
+            let said = finished.stderr.contains(&format!("sessions.db-{suffix} is not a plain file: move it away"));
+            assert!(finished.code == Some(7) && said, "{args:?}: {finished:?}");
+        }
+    }
+}
+
+#[test]
 fn a_limit_of_file_sizes_does_not_kill_wharf() {
     let sandbox = sandbox();
     let script = Script::new().line(HELLO).step("flood-stdout 2000000").line(DONE);

@@ -179,6 +179,19 @@ fn create(path: &Path) -> io::Result<()> {
         private_folder().recursive(true).create(parent)?;
     }
     open_plain_file_with(file.append(true).create(true), path, Links::Follow)?;
+    // `SQLite` opens these by itself, and would wait for the other end of a pipe. They are not opened here: closing a
+    // file gives up the locks that this process has on it.
+    for suffix in ["-journal", "-wal", "-shm"] {
+        let mut beside = path.as_os_str().to_owned();
+        beside.push(suffix);
+        if std::fs::metadata(&beside).is_ok_and(|found| !found.is_file()) {
+            let beside = Path::new(&beside).display();
+            return Err(io::Error::new(
+                io::ErrorKind::InvalidInput,
+                format!("{beside} is not a plain file: move it away"),
+            ));
+        }
+    }
     Ok(())
 }
 
