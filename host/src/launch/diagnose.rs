@@ -129,6 +129,8 @@ fn redacted(mut diagnosis: Diagnosis, secrets: &Secrets) -> Diagnosis {
         redact(&mut problem.fix);
     }
     if let Some(binary) = &mut diagnosis.binary {
+        redact(&mut binary.program);
+        binary.leading_args.iter_mut().for_each(redact);
         binary.version.iter_mut().for_each(redact);
         if let Login::Present(text) | Login::Missing(text) = &mut binary.login {
             redact(text);
@@ -139,4 +141,19 @@ fn redacted(mut diagnosis: Diagnosis, secrets: &Secrets) -> Diagnosis {
         }
     }
     diagnosis
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_secret_among_the_leading_arguments_is_not_in_a_diagnosis() {
+        const SECRET: &str = "hunter2hunter2";
+        let mut binary = Binary::new(format!("/opt/{SECRET}/agent"));
+        binary.leading_args = vec![format!("--key={SECRET}"), "serve".to_owned()];
+        let found = redacted(Diagnosis::usable(binary), &Secrets::new([("KEY", SECRET)])).binary.expect("the agent");
+        assert_eq!(found.leading_args, ["--key=[redacted:KEY]", "serve"]);
+        assert_eq!(found.program, "/opt/[redacted:KEY]/agent");
+    }
 }
