@@ -24,6 +24,8 @@ pub(super) struct Asks {
     /// How many there were so far.
     count: u64,
     open: BTreeMap<u64, OpenAsk>,
+    /// The open asks without an answer, by the time at which they count as denied.
+    waiting: BTreeSet<(Until, u64)>,
     by_id: HashMap<String, u64>,
     /// Asks that found no room: they are denied.
     refused: BTreeSet<u64>,
@@ -34,6 +36,9 @@ pub(super) struct Asks {
     /// How many found no room in all.
     omitted: u64,
 }
+
+/// When an ask counts as denied: `Duration::MAX` if it never does.
+type Until = Duration;
 
 /// An answer that needs no person.
 #[derive(Debug)]
@@ -48,8 +53,7 @@ enum OwnAnswer {
 #[derive(Debug)]
 struct OpenAsk {
     ask: Ask,
-    /// When it counts as denied, if it ever does.
-    until: Option<Duration>,
+    until: Until,
     /// Whether it has an answer that is not sent yet.
     decided: bool,
     /// Whether an earlier ask had the same id, and a caller may still want to answer that one.
@@ -103,6 +107,8 @@ impl Asks {
         }
         self.by_id.insert(kept.id.clone(), kept.number);
         let ambiguous = self.closed.contains(&kept.id);
+        let until = until.unwrap_or(Until::MAX);
+        self.waiting.insert((until, kept.number));
         self.open.insert(kept.number, OpenAsk { ask: kept, until, decided: false, ambiguous, bytes });
         true
     }
@@ -133,7 +139,8 @@ impl Asks {
 
     fn close(&mut self, number: u64, by_caller: bool) -> Option<String> {
         self.refused.remove(&number);
-        let OpenAsk { ask, bytes, .. } = self.open.remove(&number)?;
+        let OpenAsk { ask, until, bytes, .. } = self.open.remove(&number)?;
+        self.waiting.remove(&(until, number));
         self.room.give_back(bytes);
         self.by_id.remove(&ask.id);
         if !by_caller {
@@ -174,6 +181,7 @@ impl Asks {
     fn decide(&mut self, number: u64, answer: Answer, by: AnsweredBy) -> Option<AskAnswered> {
         let open = self.open.get_mut(&number).filter(|open| !open.decided)?;
         open.decided = true;
+        self.waiting.remove(&(open.until, number));
         Some(AskAnswered::new(&open.ask, answer, by))
     }
 
@@ -194,9 +202,11 @@ impl Asks {
 
     /// Denies the asks that nobody has answered in time.
     pub(super) fn expire(&mut self, now: Duration) -> Vec<AskAnswered> {
-        let late = self.waiting().filter(|open| open.until.is_some_and(|until| now >= until));
-        let late: Vec<_> = late.map(|open| (open.ask.number, Answer::to(&open.ask, Decision::Deny))).collect();
-        let deny = |(number, answer)| self.decide(number, answer, AnsweredBy::Timeout);
+        let late: Vec<u64> = self.waiting.range(..=(now, u64::MAX)).map(|(_, number)| *number).collect();
+        let deny = |number| {
+            let answer = Answer::to(&self.open.get(&number)?.ask, Decision::Deny);
+            self.decide(number, answer, AnsweredBy::Timeout)
+        };
         late.into_iter().filter_map(deny).collect()
     }
 
@@ -207,16 +217,12 @@ impl Asks {
 
     /// When the next ask counts as denied.
     pub(super) fn deadline(&self) -> Option<Duration> {
-        self.waiting().filter_map(|open| open.until).min()
+        self.waiting.first().map(|(until, _)| *until).filter(|until| *until < Until::MAX)
     }
 
     /// Whether an ask waits for an answer.
     pub(super) fn any_waiting(&self) -> bool {
-        self.waiting().next().is_some()
-    }
-
-    fn waiting(&self) -> impl Iterator<Item = &OpenAsk> {
-        self.open.values().filter(|open| !open.decided)
+        !self.waiting.is_empty()
     }
 
     /// How many asks found no room.
@@ -311,6 +317,29 @@ mod tests {
         ask(&mut asks, "b", "may I?", Some(&rules));
         ask(&mut asks, "b", "may I, too?", None);
         assert_eq!(asks.take_own_answers(), []);
+    }
+
+    #[test]
+    fn the_next_deadline_is_known_without_looking_at_every_open_ask() {
+        let mut asks = Asks::default();
+        let mut open = |id: &str, until: Option<u64>| {
+            let mut event = EventKind::Ask(Ask::new(id, AskKind::Permission, "may I?"));
+            asks.observe(&mut event, until.map(Duration::from_secs), None);
+        };
+        (0..9_000).for_each(|number| open(&number.to_string(), Some(100 + number)));
+        open("never", None);
+        open("early", Some(7));
+        assert_eq!(asks.deadline(), Some(Duration::from_secs(7)));
+        assert_eq!(asks.expire(Duration::from_secs(6)), []);
+        assert_eq!(asks.expire(Duration::from_secs(7)).len(), 1);
+        assert_eq!(asks.expire(Duration::from_secs(7)), [], "each once");
+        assert_eq!(asks.deadline(), Some(Duration::from_secs(100)));
+        assert_eq!(asks.expire(Duration::from_secs(9_098)).len(), 8_999);
+        asks.close(9_000, true);
+        assert_eq!((asks.deadline(), asks.any_waiting()), (None, true), "one waits for ever");
+        assert_eq!(asks.waiting.len(), 1, "answered and closed asks are not looked at again");
+        asks.clear();
+        assert!(!asks.any_waiting() && asks.open.is_empty());
     }
 
     #[test]
