@@ -42,6 +42,15 @@ impl Budget {
     }
 }
 
+/// Checks what a call returns that has no effects: `texts` are JSON, or lists with commas.
+pub(super) fn check_texts<'t>(texts: impl Iterator<Item = &'t str>) -> Result<(), Violation> {
+    let taken = texts.fold(0_usize, |taken, text| taken.saturating_add(json(text.as_bytes())));
+    if taken > BASE {
+        return Err(Violation(format!("the values that it returned in one call take more than {BASE} bytes")));
+    }
+    Ok(())
+}
+
 fn weight(effect: &types::Effect, chunk: &str) -> usize {
     match effect {
         types::Effect::Emit(event) => event_weight(event, chunk),
@@ -116,6 +125,13 @@ mod tests {
         let mut budget = Budget::of_chunk("");
         assert!(budget.take(&effect, "").is_ok());
         assert!(budget.take(&effect, "").is_err(), "34 MiB each");
+    }
+
+    #[test]
+    fn the_models_and_the_description_of_an_adapter_count_as_the_values_that_they_become() {
+        let list = "0,".repeat(1 << 20);
+        assert!(check_texts([list.as_str()].into_iter()).is_ok());
+        assert!(check_texts([list.as_str(), &list].into_iter()).is_err(), "34 MiB each");
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! The functions that an adapter exports, in terms of `wharf-core`.
 
 use super::bindings::types;
-use super::budget::Budget;
+use super::budget::{Budget, check_texts};
 use super::launch::{self, Launch, PromptDelivery};
 use super::lift::{self, Violation};
 use super::lower::{self, Chunk};
@@ -50,7 +50,10 @@ impl Exports {
     }
 
     pub(in crate::guest) async fn describe(&self, store: &mut Store<State>) -> Result<AdapterInfo> {
-        self.guest().call_describe(store).await.map(lift::adapter_info)
+        let info = self.guest().call_describe(store).await?;
+        let defaults = info.options.iter().filter_map(|option| option.default.as_deref());
+        check_texts(defaults.chain([info.tested_with.as_str()])).map_err(refused)?;
+        Ok(lift::adapter_info(info))
     }
 
     pub(in crate::guest) async fn resolve_binary(
@@ -133,8 +136,16 @@ impl Exports {
         binary: Option<&Binary>,
     ) -> Result<ModelList> {
         let binary = binary.map(lower::binary);
-        self.guest().call_list_models(store, binary.as_ref()).await.map(lift::model_list)
+        let list = self.guest().call_list_models(store, binary.as_ref()).await?;
+        if let types::ModelList::Models(models) = &list {
+            check_texts(models.iter().filter_map(|model| model.extra.as_deref())).map_err(refused)?;
+        }
+        Ok(lift::model_list(list))
     }
+}
+
+fn refused(Violation(reason): Violation) -> wasmtime::Error {
+    wasmtime::Error::msg(reason)
 }
 
 /// Whether this process, and so an agent, runs as root. `USER` and `HOME` do not show it.
