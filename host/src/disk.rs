@@ -77,7 +77,12 @@ pub(crate) fn open_plain_file(path: &Path, links: Links) -> io::Result<File> {
 
 /// The content of a plain file of at most `limit` bytes.
 pub(crate) fn read_plain_file(path: &Path, links: Links, limit: u64) -> io::Result<Vec<u8>> {
-    read_at_most(open_plain_file(path, links)?, limit)
+    let file = open_plain_file(path, links)?;
+    // A file with holes may be larger than all memory, and costs its writer nothing.
+    if file.metadata()?.len() > limit {
+        return Err(too_large(limit));
+    }
+    read_at_most(file, limit)
 }
 
 /// Reads to the end, which must come after at most `limit` bytes.
@@ -85,9 +90,13 @@ pub(crate) fn read_at_most(source: impl io::Read, limit: u64) -> io::Result<Vec<
     let mut content = Vec::new();
     source.take(limit.saturating_add(1)).read_to_end(&mut content)?;
     if content.len() as u64 > limit {
-        return Err(io::Error::new(io::ErrorKind::FileTooLarge, format!("it has more than {limit} bytes")));
+        return Err(too_large(limit));
     }
     Ok(content)
+}
+
+fn too_large(limit: u64) -> io::Error {
+    io::Error::new(io::ErrorKind::FileTooLarge, format!("it has more than {limit} bytes"))
 }
 
 /// Writes a file under another name in the same folder and renames it: another process sees all of it or nothing. Only
@@ -169,6 +178,15 @@ mod tests {
         // Writing to a pipe without a reader would wait too.
         let error = open_plain_file_with(OpenOptions::new().append(true), &path("pipe"), Links::Refuse);
         assert!(error.expect_err("refused").to_string().contains("not a plain file"));
+    }
+
+    #[test]
+    fn a_file_of_holes_is_refused_before_it_takes_any_memory() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("holes");
+        File::create(&path).and_then(|file| file.set_len(64 << 30)).expect("a file of holes");
+        let error = read_plain_file(&path, Links::Refuse, 32 << 30).expect_err("refused");
+        assert_eq!(error.kind(), io::ErrorKind::FileTooLarge);
     }
 
     #[test]

@@ -27,6 +27,8 @@ use crate::error::{Error, Result};
 pub(super) const RECORDING: &str = "recording";
 /// The file of the run's events, one JSON object per line.
 pub(super) const EVENTS: &str = "events.jsonl";
+/// The largest file of events that is read: as much as all runs may take together by default.
+pub(super) const EVENTS_LIMIT: u64 = 4 << 30;
 /// The file of the run's receipt, which is written last.
 pub(super) const RECEIPT: &str = "receipt.json";
 /// The largest receipt that is read. It lists tools and changed files.

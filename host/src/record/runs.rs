@@ -4,7 +4,7 @@
 #[path = "runs_tests.rs"]
 mod tests;
 
-use super::folder::{EVENTS, Lock, Place, RECEIPT, RECEIPT_LIMIT, RECORDING, places, size_of};
+use super::folder::{EVENTS, EVENTS_LIMIT, Lock, Place, RECEIPT, RECEIPT_LIMIT, RECORDING, places, size_of};
 use super::prune::{self, Pruned, Removal};
 use super::receipt::StoredReceipt;
 use super::recorded_events::RecordedEvents;
@@ -317,7 +317,7 @@ impl RecordedRun {
     /// The same as lines of JSON, as `wharf run --json` prints them.
     pub fn event_lines(&self) -> Result<Vec<u8>> {
         let path = self.path.join(EVENTS);
-        let content = open_plain_file(&path, Links::Refuse).and_then(|file| read_at_most(file, u64::MAX));
+        let content = read_plain_file(&path, Links::Refuse, EVENTS_LIMIT);
         content.map_err(|error| Error::system(format!("reading the events {}", path.display()), error))
     }
 
