@@ -3,6 +3,7 @@
 use crate::model::{Answer, Ask, AskKind, Decision};
 use schemars::JsonSchema;
 use serde::Deserialize;
+use serde_json::Value;
 use std::fmt;
 
 /// What is answered without asking a person: by the first rule that matches, else by `default`.
@@ -46,13 +47,12 @@ impl AskRules {
     /// The answer that needs no person, if there is one. Rules answer permissions only: a question has no yes.
     pub fn answer(&self, ask: &Ask) -> Option<Answer> {
         let tool = ask.tool.as_deref().unwrap_or_default();
-        let detail = ask.detail.to_string();
         let matches = |rule: &&AskRule| {
             let named = match rule.tool.strip_suffix('*') {
                 Some(prefix) => tool.starts_with(prefix),
                 None => tool == rule.tool,
             };
-            named && rule.contains.as_ref().is_none_or(|text| detail.contains(text.as_str()))
+            named && rule.contains.as_ref().is_none_or(|text| contains(&ask.detail, text))
         };
         let rule = self.rules.iter().find(matches);
         let decision = match rule.map_or(self.default, |rule| rule.answer) {
@@ -63,6 +63,23 @@ impl AskRules {
         };
         let name = rule.map_or_else(|| "default".to_owned(), AskRule::to_string);
         Some(Answer::to(ask, decision).by(name))
+    }
+}
+
+/// Whether a tool's input contains a text: as JSON, or in a text of it, in which quotes and backslashes have no escapes.
+fn contains(input: &Value, text: &str) -> bool {
+    let quoted = Value::from(text).to_string();
+    // Input that cannot be kept as a value is a text itself, with escapes.
+    let escaped = &quoted[1..quoted.len() - 1];
+    input.to_string().contains(text) || any_text(input, &|found| found.contains(text) || found.contains(escaped))
+}
+
+fn any_text(value: &Value, matches: &impl Fn(&str) -> bool) -> bool {
+    match value {
+        Value::String(text) => matches(text),
+        Value::Array(items) => items.iter().any(|item| any_text(item, matches)),
+        Value::Object(fields) => fields.iter().any(|(key, value)| matches(key) || any_text(value, matches)),
+        Value::Null | Value::Bool(_) | Value::Number(_) => false,
     }
 }
 
@@ -97,5 +114,19 @@ mod tests {
         assert_eq!(decided(&ask("Write")), Some((Decision::Deny, "default".to_owned())));
         let question = Ask { kind: AskKind::Question, ..ask("Bat") };
         assert_eq!(decided(&question), None, "a rule cannot answer a question with a yes");
+    }
+
+    #[test]
+    fn a_rule_for_a_text_with_quotes_or_backslashes_matches() {
+        for text in ["rm \"$HOME\"", "C:\\Windows", "first\nsecond", "\"command\":\"git"] {
+            let rule = AskRule { tool: "Bash".to_owned(), contains: Some(text.to_owned()), answer: RuleAnswer::Deny };
+            let rules = AskRules { rules: vec![rule], default: RuleAnswer::Allow };
+            let decided = |detail: Value| rules.answer(&Ask { detail, ..ask("Bash") }).map(|answer| answer.decision);
+            let command = if text.contains("command") { "git push".to_owned() } else { format!("sudo {text}; true") };
+            let input = serde_json::json!({ "command": command });
+            assert_eq!(decided(serde_json::json!([[input]])), Some(Decision::Deny), "{text}");
+            assert_eq!(decided(Value::from(input.to_string())), Some(Decision::Deny), "{text}, kept as a text");
+            assert_eq!(decided(serde_json::json!({ "command": "true" })), Some(Decision::Allow), "{text}");
+        }
     }
 }
