@@ -32,7 +32,7 @@ impl Dirs {
 
     /// Those of this user: below `$HOME`, or without it below the home folder of the user's entry in the system's list of
     /// users. It is an error if there is neither, and if other users could have written the configuration or the
-    /// adapters that are found there. What a `WHARF_` variable names is not checked: whoever set it chose it.
+    /// adapters that are found there. What a `WHARF_` variable names is not checked: it was chosen on purpose.
     pub fn from_env() -> Result<Dirs> {
         let variable = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
         let dirs = Dirs::from_variables(variable, std::env::home_dir())?;

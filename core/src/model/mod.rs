@@ -3,6 +3,7 @@
 mod agent;
 mod ask;
 mod diagnosis;
+mod effort;
 mod event;
 mod failure;
 mod json;
@@ -23,6 +24,7 @@ pub use agent::{
 };
 pub use ask::{Answer, AnsweredBy, Ask, AskAnswered, AskKind, Choice, ChoiceKind, Decision};
 pub use diagnosis::{Diagnosis, Probe, ProbeEnd, Problem, Unusable};
+pub use effort::Effort;
 pub use event::{
     AdapterId, AgentId, Event, EventKind, InputRejected, OutputStream, RejectedInput, RunStarted, SessionInfo,
     TextPart, TurnEnd,
@@ -36,5 +38,5 @@ pub use price::{Price, Prices};
 pub use report::{Drift, Exit, Omitted, Report, ReportSession, ReportTool};
 pub use schema::{Direction, EVENT as EVENT_SCHEMA, SchemaHead, schema};
 pub use tool::{FileChange, FileChangeKind, ToolCall, ToolStatus};
-pub use turn::{Approvals, Effort, Labels, NextTurn, SessionChoice, Settings, ToolRules, Turn};
+pub use turn::{Approvals, Labels, NextTurn, SessionChoice, Settings, ToolRules, Turn};
 pub use usage::{CostSource, Usage, UsageFigures, UsageScope};

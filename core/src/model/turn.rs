@@ -1,6 +1,7 @@
 //! One turn, as the caller requests it.
 
 use super::agent::{OptionKind, OptionSpec};
+use super::effort::Effort;
 use super::json;
 use super::money::Money;
 use super::options::{SettingError, check_depth, check_mcp_servers, check_option};
@@ -9,9 +10,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::BTreeMap;
-use std::fmt;
 use std::path::PathBuf;
-use std::str::FromStr;
 
 /// Names and values that a caller attaches to a run and finds it by: `task=42`.
 pub type Labels = BTreeMap<String, String>;
@@ -139,57 +138,6 @@ pub struct ToolRules {
     pub only: Vec<String>,
     /// Tools that the model does not see.
     pub without: Vec<String>,
-}
-
-/// How much the model reasons, on a scale that is common to all agents. Adapters map it to their agent's own.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-#[non_exhaustive]
-#[expect(missing_docs, reason = "a scale: only the order has a meaning")]
-pub enum Effort {
-    None,
-    Minimal,
-    Low,
-    Medium,
-    High,
-    XHigh,
-    Max,
-}
-
-impl Effort {
-    /// All of them, in rising order.
-    pub const ALL: [Effort; 7] =
-        [Effort::None, Effort::Minimal, Effort::Low, Effort::Medium, Effort::High, Effort::XHigh, Effort::Max];
-
-    /// Its name in JSON, in the interface and on the command line.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Effort::None => "none",
-            Effort::Minimal => "minimal",
-            Effort::Low => "low",
-            Effort::Medium => "medium",
-            Effort::High => "high",
-            Effort::XHigh => "xhigh",
-            Effort::Max => "max",
-        }
-    }
-}
-
-impl fmt::Display for Effort {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.pad(self.as_str())
-    }
-}
-
-impl FromStr for Effort {
-    type Err = SettingError;
-
-    fn from_str(text: &str) -> Result<Effort, SettingError> {
-        Effort::ALL.into_iter().find(|effort| effort.as_str() == text).ok_or_else(|| SettingError {
-            message: format!("`{text}` is not an effort"),
-            hint: format!("one of {}", Effort::ALL.map(Effort::as_str).join(", ")),
-        })
-    }
 }
 
 impl Turn {
@@ -401,15 +349,6 @@ mod tests {
         assert!(with("transport", Value::from("carrier pigeon")).contains("auto, acp"));
         assert!(with("retries", Value::from("three")).contains("whole number"));
         assert!(complete(Turn::new(" \n"), &[]).is_err());
-        assert!("huge".parse::<Effort>().expect_err("refused").hint.contains("xhigh"));
-        assert_eq!("xhigh".parse::<Effort>(), Ok(Effort::XHigh));
-    }
-
-    #[test]
-    fn efforts_have_the_same_name_everywhere() {
-        for effort in Effort::ALL {
-            assert_eq!(serde_json::json!(effort), effort.as_str());
-        }
     }
 
     #[test]

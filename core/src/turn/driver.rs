@@ -1,6 +1,8 @@
 //! The state machine of a turn. Inputs and a time in; events and actions out. It does no I/O, reads no clock and calls
 //! no adapter: the run's loop carries out its actions, a replay only inspects them.
 
+mod shutdown;
+
 use super::asks::Asks;
 use super::config::{DriverConfig, TurnResult};
 use super::contract::violation;
@@ -10,7 +12,7 @@ use super::outcome::{EndFacts, Facts, Verdict, decide};
 use super::rules::AskRules;
 use super::stop::Stop;
 use super::summary::Summary;
-use super::timeouts::{Timeout, Timeouts};
+use super::timeouts::Timeouts;
 use super::timers::{TIMERS, Timers};
 use crate::model::{AnsweredBy, AskAnswered, EventKind, Exit, ExitBehavior, Failure, Turn};
 use crate::stream::StreamedEvent;
@@ -271,88 +273,6 @@ impl Driver {
         self.keep_alive && self.stdin_open && self.stop == Stop::No && self.facts.declared.is_some()
     }
 
-    fn let_exit(&mut self, now: Duration, actions: &mut Vec<Action>) {
-        match self.exit_behavior {
-            ExitBehavior::WhenStdinCloses => self.close_stdin(actions),
-            ExitBehavior::WhenStopped if self.stop == Stop::No => self.terminate(now, actions),
-            ExitBehavior::ByItself | ExitBehavior::WhenStopped => {}
-        }
-    }
-
-    fn close_stdin(&mut self, actions: &mut Vec<Action>) {
-        if std::mem::take(&mut self.stdin_open) {
-            actions.push(Action::CloseStdin);
-        }
-    }
-
-    fn cancel(&mut self, now: Duration, actions: &mut Vec<Action>) {
-        match self.stop {
-            Stop::No => {
-                // A turn that has ended is not cancelled by stopping its process.
-                self.facts.end.cancelled = self.facts.declared.is_none();
-                self.stop = Stop::Requested { until: now + self.timeouts.grace };
-                actions.push(Action::Send(AdapterInput::Cancel));
-            }
-            Stop::Requested { .. } | Stop::Terminated { .. } => self.kill(actions),
-            Stop::Killed => {}
-        }
-    }
-
-    fn adapter_failed(&mut self, fault: String, now: Duration, actions: &mut Vec<Action>) {
-        self.facts.adapter_fault.get_or_insert(fault);
-        if self.stop == Stop::No {
-            self.terminate(now, actions);
-        }
-    }
-
-    fn terminate(&mut self, now: Duration, actions: &mut Vec<Action>) {
-        self.stop = Stop::Terminated { until: now + self.timeouts.grace };
-        actions.push(Action::Terminate);
-    }
-
-    fn kill(&mut self, actions: &mut Vec<Action>) {
-        if self.stop != Stop::Killed {
-            self.stop = Stop::Killed;
-            actions.push(Action::Kill);
-        }
-    }
-
-    fn tick(&mut self, now: Duration, actions: &mut Vec<Action>) {
-        match self.stop {
-            Stop::Requested { until } if now >= until => self.terminate(now, actions),
-            Stop::Terminated { until } if now >= until => self.kill(actions),
-            _ => {}
-        }
-        actions.extend(self.timers.take_due(now).into_iter().map(|number| Action::Send(AdapterInput::Timer(number))));
-        let late = self.asks.expire(now);
-        self.answer(late, now, actions);
-        if self.stop == Stop::No
-            && let Some((timeout, _)) = self.next_timeout().filter(|(_, at)| now >= *at)
-        {
-            if self.facts.declared.is_none() {
-                self.facts.end.timeout = Some(timeout);
-            }
-            self.terminate(now, actions);
-        }
-    }
-
-    fn next_timeout(&self) -> Option<(Timeout, Duration)> {
-        // While a tool runs or a person is asked, the agent may be silent. After the turn has ended, a tool that never
-        // ended is no reason.
-        let busy = self.facts.declared.is_none() && (self.summary.any_tool_running() || self.asks.any_waiting());
-        let held = busy || self.waits_for_next_turn();
-        self.timeouts.next(self.any_output.then_some(self.last_output), held)
-    }
-
-    /// When the next `Tick` is due, if nothing else happens before.
-    pub fn deadline(&self) -> Option<Duration> {
-        let stop = match self.stop {
-            Stop::No => self.next_timeout().map(|(_, at)| at),
-            stop => stop.until(),
-        };
-        [stop, self.timers.deadline(), self.asks.deadline()].into_iter().flatten().min()
-    }
-
     /// The process has exited. Returns whether the outcome still depends on what the adapter concludes from exit and
     /// stderr.
     pub fn exited(&mut self, exit: Exit) -> bool {
@@ -392,5 +312,4 @@ impl Driver {
 }
 
 #[cfg(test)]
-#[path = "driver_tests.rs"]
 mod tests;

@@ -1,5 +1,9 @@
 //! Tests of the driver: time is a number, nothing waits.
 
+mod asks;
+mod property;
+mod timers;
+
 use super::*;
 use crate::model::{
     AdapterId, AgentId, Answer, Ask, AskKind, Choice, ChoiceKind, Decision, Outcome, RunStarted, ToolCall, ToolStatus,
@@ -344,12 +348,3 @@ fn a_recorded_event_of_the_host_has_the_effect_that_it_had() {
     bench.step(ended(Outcome::Completed), at(3));
     assert_eq!(bench.outcome().0, Outcome::Completed);
 }
-
-#[path = "driver_ask_tests.rs"]
-mod asks;
-
-#[path = "driver_timer_tests.rs"]
-mod timers;
-
-#[path = "driver_property_tests.rs"]
-mod property;
