@@ -16,7 +16,7 @@ const LINE_LIMIT: usize = 16 << 20;
 
 /// A line of `--control --json`.
 #[derive(Debug, PartialEq, Deserialize, JsonSchema)]
-#[serde(tag = "type", rename_all = "kebab-case")]
+#[serde(tag = "type", rename_all = "kebab-case", deny_unknown_fields)]
 pub(crate) enum Control {
     /// A message to the agent.
     Message {
@@ -28,7 +28,7 @@ pub(crate) enum Control {
     /// Another turn in the same process.
     NextTurn(NextTurn),
     /// Stop: by a request the first time, by killing the second time.
-    Cancel,
+    Cancel {},
 }
 
 impl Control {
@@ -253,7 +253,7 @@ mod tests {
         (numbered.ask, numbered.number) = (None, Some(7));
         for (line, control) in [
             (r#"{"type":"message","text":"a\nb"}"#, Control::Message { text: "a\nb".to_owned() }),
-            (r#"{"type":"cancel"}"#, Control::Cancel),
+            (r#"{"type":"cancel"}"#, Control::Cancel {}),
             (r#"{"type":"next-turn","prompt":"p"}"#, Control::NextTurn(NextTurn::new("p"))),
             (r#"{"type":"next-turn","prompt":"p","model":"m","approvals":"allow-all"}"#, Control::NextTurn(louder)),
             (r#"{"type":"answer","number":7,"decision":"deny"}"#, Control::Answer(numbered)),
@@ -275,6 +275,19 @@ mod tests {
         for valid in Control::VALID.replace(" or ", ", ").split("}, ") {
             let line = format!("{}}}", valid.trim_end_matches('}'));
             assert!(Control::parse(&line).is_ok(), "{line}");
+        }
+    }
+
+    /// With `"inptu"` the tool ran with the input that the caller had meant to change.
+    #[test]
+    fn a_misspelt_field_of_a_line_was_ignored() {
+        for line in [
+            r#"{"type":"answer","number":1,"decision":"allow","inptu":{"command":"ls"}}"#,
+            r#"{"type":"message","text":"a","name":"b"}"#,
+            r#"{"type":"next-turn","prompt":"p","modle":"m"}"#,
+            r#"{"type":"cancel","run":"r"}"#,
+        ] {
+            assert!(Control::parse(line).is_err_and(|reason| reason.contains("unknown field")), "{line}");
         }
     }
 

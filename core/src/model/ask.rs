@@ -107,6 +107,7 @@ pub enum ChoiceKind {
 
 /// A caller's answer to an ask, which it names by number or by id.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct Answer {
     /// The id of the ask. It is refused without a number if the agent has used the id before, for an ask that the caller

@@ -84,7 +84,7 @@ impl Driver {
                 Err(rejected) => reject(rejected, now, sink),
             },
             Input::Message(text) => {
-                if let Some(reason) = self.why_no_message() {
+                if let Some(reason) = self.why_no_message(&text) {
                     message_not_sent(&text, reason, now, sink);
                 } else {
                     self.last_output = now;
@@ -243,9 +243,12 @@ impl Driver {
     }
 
     /// Why a message cannot be sent, if so. Between two turns it would start one that nobody keeps track of.
-    fn why_no_message(&self) -> Option<&str> {
+    fn why_no_message(&self, text: &str) -> Option<&str> {
         if self.facts.declared.is_some() {
             return Some("the turn is over");
+        }
+        if text.trim().is_empty() {
+            return Some("the message is empty");
         }
         self.no_messages.as_deref().or((!self.stdin_open).then_some("the agent's stdin is closed"))
     }

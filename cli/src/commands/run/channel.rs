@@ -60,7 +60,7 @@ impl<'a> Channel<'a> {
             Ok(Control::Message { text }) => self.controller.message(text),
             Ok(Control::Answer(answer)) => self.controller.answer(answer),
             Ok(Control::NextTurn(turn)) => self.controller.next_turn(turn),
-            Ok(Control::Cancel) => self.controller.cancel(),
+            Ok(Control::Cancel {}) => self.controller.cancel(),
             Err(reason) => {
                 self.reject(&line, &format!("it was not understood: {reason}; a line is {}", Control::VALID))
             }

@@ -161,6 +161,13 @@ fn a_message_to_an_agent_that_takes_none_is_rejected_with_the_reason() {
 }
 
 #[test]
+fn an_empty_message_was_sent() {
+    let mut bench = Bench::exiting(ExitBehavior::WhenStdinCloses);
+    let actions = bench.step(Input::Message(" \n".into()), at(1));
+    assert!(bench.warned(&actions, "empty"), "{:?}", bench.events);
+}
+
+#[test]
 fn timeouts_beyond_any_time_do_not_overflow() {
     let timeouts = Timeouts {
         first_output: Some(Duration::MAX),
