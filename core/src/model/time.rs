@@ -5,9 +5,15 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use std::borrow::Cow;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// A point in time as RFC 3339 text in UTC: `2026-11-18T04:47:41Z`.
+/// A point in time as RFC 3339 text in UTC: `2026-11-18T04:47:41.125Z`.
 pub fn to_rfc3339(time: SystemTime) -> String {
     jiff::Timestamp::try_from(time).map_or_else(|_| "1970-01-01T00:00:00Z".to_owned(), |time| time.to_string())
+}
+
+/// A point in time to the millisecond. Nothing finer is written: many a parser takes no more digits.
+pub fn whole_millis(time: SystemTime) -> SystemTime {
+    let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
+    UNIX_EPOCH + Duration::from_millis(millis(since))
 }
 
 /// The point in time that an RFC 3339 text names.
@@ -179,6 +185,8 @@ mod tests {
             assert_eq!(from_rfc3339(&to_rfc3339(time)), Some(time), "{seconds}");
         }
         assert_eq!(to_rfc3339(from_unix_seconds(1_700_000_000)), "2023-11-14T22:13:20Z");
+        let fine = from_unix_seconds(1_700_000_000) + Duration::from_nanos(179_607_854);
+        assert_eq!(to_rfc3339(whole_millis(fine)), "2023-11-14T22:13:20.179Z");
         assert_eq!(from_rfc3339("yesterday"), None);
     }
 }

@@ -14,6 +14,7 @@ use crate::sessions::{RunUsage, SessionTurn, Sessions};
 use std::fs::{File, OpenOptions};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
+use wharf_core::model::time::whole_millis;
 use wharf_core::model::{Event, EventKind, Report, SessionChoice};
 use wharf_core::stream::Lines;
 use wharf_core::turn::TurnResult;
@@ -60,7 +61,14 @@ impl RunRecord {
         let run = new_run_id();
         let root = data.join("runs");
         let folder = if record { Some(RunFolder::create(&root, &run)?) } else { None };
-        Ok(RunRecord { run, folder, root, limits: limits.clone(), started: SystemTime::now(), process_started: false })
+        Ok(RunRecord {
+            run,
+            folder,
+            root,
+            limits: limits.clone(),
+            started: whole_millis(SystemTime::now()),
+            process_started: false,
+        })
     }
 
     pub(crate) fn run(&self) -> &str {
@@ -166,7 +174,7 @@ impl RunRecord {
             workspace: launch.started.workspace.clone(),
             labels: launch.started.labels.clone(),
             started: self.started,
-            ended: SystemTime::now(),
+            ended: whole_millis(SystemTime::now()),
             outcome: report.outcome,
             detail: report.detail.clone(),
             error: report.error.clone(),
@@ -203,7 +211,7 @@ pub(super) fn session_turn(
         usage: report.usage.clone(),
         session_usage,
         run: report.run.clone(),
-        ended: SystemTime::now(),
+        ended: whole_millis(SystemTime::now()),
     }
 }
 

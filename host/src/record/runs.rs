@@ -120,6 +120,8 @@ impl Runs {
             },
         };
         let launch = LaunchRecord::read(&place.path.join(RECORDING)).ok();
+        // The id has only the second.
+        let started = launch.as_ref().map_or_else(|| place.started.into(), |launch| launch.started.started);
         let (adapter, prompt, workspace, labels) = match launch {
             Some(LaunchRecord { started, .. }) => {
                 (Some(started.adapter.id), Some(started.prompt), Some(started.workspace.into()), started.labels)
@@ -127,7 +129,7 @@ impl Runs {
             None => (None, None, None, Labels::new()),
         };
         RunEntry {
-            started: place.started.into(),
+            started,
             bytes: size_of(&place.path),
             id: place.id,
             path: place.path,
@@ -176,9 +178,10 @@ pub struct RunEntry {
     pub state: RunState,
 }
 
-/// Whether a run is live, or how it ended.
+/// Whether a run is live, or how it ended. In JSON the four fields `state`, `outcome`, `ended` and `reason` are always
+/// there.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(tag = "state", rename_all = "kebab-case")]
+#[serde(into = "StateFields")]
 #[non_exhaustive]
 pub enum RunState {
     /// It has a receipt with this content, which is not verified here; or it has none because that could not be
@@ -186,9 +189,7 @@ pub enum RunState {
     Ended {
         /// How the turn ended.
         outcome: Outcome,
-        /// When it ended; RFC 3339 in JSON.
-        #[serde(with = "time::rfc3339")]
-        #[schemars(with = "time::Rfc3339")]
+        /// When it ended.
         ended: SystemTime,
     },
     /// It is being written.
@@ -200,6 +201,46 @@ pub enum RunState {
         /// Why it cannot be read.
         reason: String,
     },
+}
+
+/// A state in JSON.
+#[derive(Serialize, JsonSchema)]
+struct StateFields {
+    /// Whether it is live, or how it ended: `torn` if its host was killed before it could write the receipt,
+    /// `unreadable` if the receipt cannot be read.
+    state: StateName,
+    /// How the turn ended; null if it did not end.
+    outcome: Option<Outcome>,
+    /// When it ended; null if it did not end.
+    #[serde(with = "time::rfc3339_option")]
+    #[schemars(with = "Option<time::Rfc3339>")]
+    ended: Option<SystemTime>,
+    /// Why the receipt cannot be read; null if it can.
+    reason: Option<String>,
+}
+
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+#[schemars(rename = "RunState")]
+enum StateName {
+    Ended,
+    Running,
+    Torn,
+    Unreadable,
+}
+
+impl From<RunState> for StateFields {
+    fn from(state: RunState) -> StateFields {
+        let plain = |state| StateFields { state, outcome: None, ended: None, reason: None };
+        match state {
+            RunState::Ended { outcome, ended } => {
+                StateFields { outcome: Some(outcome), ended: Some(ended), ..plain(StateName::Ended) }
+            }
+            RunState::Running => plain(StateName::Running),
+            RunState::Torn => plain(StateName::Torn),
+            RunState::Unreadable { reason } => StateFields { reason: Some(reason), ..plain(StateName::Unreadable) },
+        }
+    }
 }
 
 /// How the run ended, according to its receipt.
