@@ -48,7 +48,7 @@ pub(crate) fn turn(args: &RunArgs, host: &Host, adapter: &Adapter, terminal: boo
     turn.fallback_model.clone_from(&args.fallback_model);
     turn.effort = args.effort.as_deref().map(str::parse).transpose()?.or(config.effort);
     turn.max_turns = args.max_turns;
-    turn.max_cost = args.max_cost.map(dollars).transpose()?;
+    turn.max_cost = args.max_cost.as_deref().map(dollars).transpose()?;
     turn.approvals = approvals;
     turn.tools = ToolRules {
         allow: args.allow_tool.clone(),
@@ -75,11 +75,10 @@ pub(crate) fn split_option(option: &str) -> Result<(&str, &str)> {
 }
 
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "checked before")]
-fn dollars(amount: f64) -> Result<Money> {
-    if (0.0..1e9).contains(&amount) {
-        Ok(Money::usd((amount * 1e6).round() as u64))
-    } else {
-        Err(Error::invalid(format!("{amount} is not an amount of dollars")))
+fn dollars(text: &str) -> Result<Money> {
+    match text.parse::<f64>() {
+        Ok(amount) if (0.0..1e9).contains(&amount) => Ok(Money::usd((amount * 1e6).round() as u64)),
+        _ => Err(Error::invalid(format!("{text} is not an amount of dollars")).with_hint("write it as 1.25")),
     }
 }
 

@@ -92,12 +92,7 @@ impl Config {
     /// Reads the user's file, for something that concerns no project. A missing file sets nothing.
     pub fn load_user(user: &Path) -> Result<Config> {
         // Many people keep their configuration elsewhere, and link to it.
-        let config: Config = read(user, Links::Follow, USER_LIMIT, |_| None)?.unwrap_or_default();
-        if let Some((model, _)) = config.prices.0.iter().find(|(_, price)| !price.is_valid()) {
-            let message = format!("the configuration {}: a price of {model:?} is not an amount", user.display());
-            return Err(Error::new(ErrorKind::Config, message).with_hint("write US dollars for a million tokens"));
-        }
-        Ok(config)
+        Ok(read(user, Links::Follow, USER_LIMIT, |_| None)?.unwrap_or_default())
     }
 
     /// Reads the user's file and then the project's, which overrides it. Missing files set nothing. The project's file
@@ -106,7 +101,7 @@ impl Config {
         let mut config = Config::load_user(user)?;
         let file = project_file(workspace);
         let project: Option<ProjectConfig> = read(&file, Links::Refuse, PROJECT_LIMIT, |message| {
-            USER_ONLY.iter().find(|key| message.contains(&format!("unknown field `{key}`"))).map(|key| {
+            USER_ONLY.iter().find(|key| message.contains(&format!("unknown key `{key}`"))).map(|key| {
                 format!(
                     "`{key}` may only be in your own file ({}), because a project's file comes with the project",
                     user.display()

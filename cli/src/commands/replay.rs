@@ -7,6 +7,7 @@ use crate::{exit, turn};
 use clap::Args;
 use similar::{ChangeTag, TextDiff};
 use std::collections::HashSet;
+use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
@@ -48,7 +49,7 @@ pub(crate) struct ReplayArgs {
     pub(crate) approvals: Option<String>,
     /// How many bytes to play at once
     #[arg(long, value_name = "BYTES")]
-    pub(crate) chunk: Option<usize>,
+    pub(crate) chunk: Option<NonZeroUsize>,
     /// Show only how the events differ from the recorded ones; times are not compared
     #[arg(long, conflicts_with_all = ["stdout", "json"])]
     pub(crate) diff: bool,
@@ -73,7 +74,7 @@ pub(crate) async fn replay(args: ReplayArgs, shell: &Shell) -> Result<ExitCode> 
             if args.diff {
                 warn_of_unreadable(&run, &recorded, shell);
             }
-            (host.replay(&adapter, &run, args.chunk).await?, Some(recorded.events))
+            (host.replay(&adapter, &run, args.chunk.map(NonZeroUsize::get)).await?, Some(recorded.events))
         }
         (None, None) => return Err(Error::invalid("neither a run nor a capture is named")),
     };
@@ -119,7 +120,7 @@ async fn capture(host: &Host, args: &ReplayArgs) -> Result<Replayed> {
     capture.exit = Exit { code, signal: args.signal };
     capture.agent_version.clone_from(&args.agent_version);
     capture.cancelled = args.cancelled;
-    capture.chunk = args.chunk;
+    capture.chunk = args.chunk.map(NonZeroUsize::get);
     capture.turn = Some(turn);
     host.replay_capture(&adapter, capture).await
 }

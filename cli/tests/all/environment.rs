@@ -14,6 +14,7 @@ fn variables_and_the_home_are_for_one_run_and_their_values_are_not_recorded() {
         .step("stdout {\"type\":\"say\",\"id\":\"1\",\"text\":\"given-8c1f20 and passed-77ab01\"}\\n")
         .line(DONE);
     let home = sandbox.path("other-home");
+    std::fs::create_dir(&home).unwrap();
     let more = ["--env", "GIVEN_TOKEN=given-8c1f20", "--env", "PASSED_TOKEN", "--home", home.to_str().unwrap()];
     let mut command = sandbox.run_command(&script, &more);
     command.env("PASSED_TOKEN", "passed-77ab01").env("OTHER_TOKEN", "not passed on");

@@ -74,6 +74,15 @@ const CASES: &[Case] = &[
         &["run", "-a", "echo", "-C", "file", "hello"],
         &["the workspace file is not a folder"],
     ),
+    case(&["run", "-a", "echo", "--add-dir", "nowhere", "hello"], &["the folder nowhere cannot be used"]),
+    case(&["run", "-a", "echo", "--home", "nowhere", "hello"], &["the home folder nowhere", "hint: create it"]),
+    case(&["run", "-a", "echo", "--session-id", "", "hello"], &["the id of a session must not be empty"]),
+    case(&["run", "-a", "echo", "--max-turns", "0", "hello"], &["invalid value '0' for '--max-turns <N>'"]),
+    case(&["run", "-a", "echo", "--max-turns", "-1", "hello"], &["invalid value '-1' for '--max-turns <N>'"]),
+    case(&["run", "-a", "echo", "--max-cost", "-1", "hello"], &["-1 is not an amount of dollars"]),
+    case(&["run", "-a", "echo", "--max-cost", "abc", "hello"], &["abc is not an amount of dollars"]),
+    case(&["run", "-a", "echo", "--idle-timeout", "-5", "hello"], &["\"-5\" is not a duration"]),
+    case(&["replay", "last", "--chunk", "0"], &["invalid value '0' for '--chunk <BYTES>'"]),
     case(&["run", "-a", "echo", "-e", "huge", "hello"], &["`huge` is not an effort", "hint: one of none, minimal"]),
     case(&["run", "-a", "echo", "-r", "last", "hello"], &["no session of echo", "hint: `wharf sessions` lists"]),
     case(&["run", "-a", "echo", "--fork", "last", "hello"], &["no session of echo"]),
@@ -82,6 +91,11 @@ const CASES: &[Case] = &[
         &[("workspace/rules.toml", "default = \"perhaps\"\n")],
         &["run", "-a", "echo", "--rules", "rules.toml", "hello"],
         &["the rules rules.toml, line 1", "perhaps"],
+    ),
+    with(
+        &[("workspace/rules.toml", "[[rule]]\ntool = \"B*h\"\nanswer = \"deny\"\n")],
+        &["run", "-a", "echo", "--rules", "rules.toml", "hello"],
+        &["the rules rules.toml, line 2", "B*h", "not at its end"],
     ),
     with(
         &[("workspace/rules.toml", "[[rule]\n")],
@@ -115,7 +129,11 @@ const CASES: &[Case] = &[
     // Values that are out of range: the same error as on the command line.
     with(&[("config.toml", "[timeouts]\nidle = -1\n")], RUN, &["config.toml, line 2", "\"-1\" is not a duration"]),
     with(&[("config.toml", "\n[timeouts]\ntotal = nan\n")], RUN, &["config.toml, line 3", "not a duration"]),
-    with(&[("config.toml", "[prices.x]\ninput = -1\noutput = 1\n")], RUN, &["config.toml", "\"x\" is not an amount"]),
+    with(
+        &[("config.toml", "[prices.x]\ninput = -1\noutput = 1\n")],
+        RUN,
+        &["config.toml, line 2", "-1 is not a price"],
+    ),
     // The usage.
     case(&["usage", "--by", "weekday"], &["`weekday`", "hint: day, adapter, model, or label:NAME"]),
     case(&["usage", "--since", "yesterday"], &["`yesterday` is not a time", "hint:"]),

@@ -181,3 +181,16 @@ fn the_component_of_the_first_release_still_runs() {
     assert!(listed.contains(shown["digest"].as_str().expect("a digest")), "{}", shown["digest"]);
     assert_echoed(&sandbox, &by_path(&sandbox, component));
 }
+
+/// The agent runs in the workspace, and took a relative path for one there.
+#[test]
+fn a_relative_folder_meant_another_one_to_the_agent() {
+    let sandbox = sandbox();
+    for folder in ["workspace/inner", "workspace/shared"] {
+        fs::create_dir_all(sandbox.path(folder)).unwrap();
+    }
+    let run = sandbox.call(["run", "-a", "echo", "--json", "-C", "inner", "--add-dir", "shared", "hello"]);
+    let started: Value = serde_json::from_str(run.stdout.lines().next().unwrap()).unwrap();
+    let shared = sandbox.path("workspace/shared").canonicalize().unwrap();
+    assert_eq!(started["settings"]["extra_dirs"], json!([shared]), "{started}");
+}

@@ -27,9 +27,12 @@ impl Money {
 }
 
 impl fmt::Display for Money {
-    /// To four digits: `$0.0125`.
+    /// To four digits: `$0.0125`. What would be rounded to nothing has six: `$0.000048`.
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Currency::Usd = self.currency;
+        if (1..50).contains(&self.micros) {
+            return formatter.pad(&format!("$0.{:06}", self.micros));
+        }
         let hundreds = self.micros.saturating_add(50) / 100;
         formatter.pad(&format!("${}.{:04}", hundreds / 10_000, hundreds % 10_000))
     }
@@ -49,10 +52,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_amount_is_shown_to_four_digits() {
-        for (micros, text) in
-            [(0, "$0.0000"), (49, "$0.0000"), (50, "$0.0001"), (999_999, "$1.0000"), (1_234_567, "$1.2346")]
-        {
+    fn an_amount_is_shown_to_four_digits_and_never_as_nothing() {
+        for (micros, text) in [
+            (0, "$0.0000"),
+            (1, "$0.000001"),
+            (49, "$0.000049"),
+            (50, "$0.0001"),
+            (999_999, "$1.0000"),
+            (1_234_567, "$1.2346"),
+        ] {
             assert_eq!(Money::usd(micros).to_string(), text);
         }
         assert!(Money::usd(u64::MAX).to_string().starts_with("$184467440737"), "nothing overflows");

@@ -4,7 +4,7 @@
 use super::money::Money;
 use super::usage::{CostSource, Usage};
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, de::Error as _};
 use std::collections::BTreeMap;
 
 /// What the tokens of a model cost, in US dollars for a million. That is also millionths of a dollar for one.
@@ -13,14 +13,16 @@ use std::collections::BTreeMap;
 #[non_exhaustive]
 pub struct Price {
     /// Input that was not read from a cache.
+    #[serde(deserialize_with = "amount")]
     pub input: f64,
     /// Output.
+    #[serde(deserialize_with = "amount")]
     pub output: f64,
     /// Input read from a cache; the price of other input if it is absent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "optional_amount", skip_serializing_if = "Option::is_none")]
     pub cached: Option<f64>,
     /// Input written to a cache; the price of other input if it is absent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "optional_amount", skip_serializing_if = "Option::is_none")]
     pub cache_write: Option<f64>,
 }
 
@@ -42,18 +44,38 @@ impl Price {
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "checked before")]
         (0.0..1e18).contains(&micros).then(|| Money::usd(micros.round() as u64))
     }
+}
 
-    /// Whether every price is an amount: not negative, and finite.
-    pub fn is_valid(&self) -> bool {
-        let given = [Some(self.input), Some(self.output), self.cached, self.cache_write];
-        given.into_iter().flatten().all(|price| (0.0..1e9).contains(&price))
+/// A price that is an amount: not negative, and finite.
+fn amount<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
+    let price = f64::deserialize(deserializer)?;
+    if (0.0..1e9).contains(&price) {
+        Ok(price)
+    } else {
+        Err(D::Error::custom(format!("{price} is not a price: write US dollars for a million tokens")))
     }
+}
+
+fn optional_amount<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<f64>, D::Error> {
+    amount(deserializer).map(Some)
 }
 
 /// Prices by model. A name that ends in `*` stands for all models that start with the rest.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(transparent)]
+#[serde(try_from = "BTreeMap<String, Price>")]
 pub struct Prices(pub BTreeMap<String, Price>);
+
+impl TryFrom<BTreeMap<String, Price>> for Prices {
+    type Error = String;
+
+    fn try_from(prices: BTreeMap<String, Price>) -> Result<Prices, String> {
+        let inside = |name: &&String| name.strip_suffix('*').unwrap_or(name).contains('*');
+        match prices.keys().find(inside) {
+            Some(name) => Err(format!("the model {name:?} has a `*` that is not at its end, and would match nothing")),
+            None => Ok(Prices(prices)),
+        }
+    }
+}
 
 impl Prices {
     /// The price of a model: under its own name, or under the longest name with `*` that fits.

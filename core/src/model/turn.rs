@@ -81,6 +81,7 @@ pub struct Turn {
 /// turn.model = Some("echo-loud".into());
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct NextTurn {
     /// What the agent is asked to do.
@@ -213,6 +214,17 @@ impl Turn {
             return Err(SettingError {
                 message: "the prompt is empty: there is nothing to ask the agent".to_owned(),
                 hint: "give it as an argument, with --file, or on standard input".to_owned(),
+            });
+        }
+        let id = match &self.session {
+            SessionChoice::Fresh(id) => id.as_deref(),
+            SessionChoice::Resume(id) | SessionChoice::Fork(id) => Some(id.as_str()),
+            SessionChoice::MostRecent => None,
+        };
+        if id.is_some_and(|id| id.trim().is_empty()) {
+            return Err(SettingError {
+                message: "the id of a session must not be empty".to_owned(),
+                hint: "name one, or leave the id out for one that is chosen by itself".to_owned(),
             });
         }
         let folders = std::iter::once(&self.workspace).chain(&self.extra_dirs);
@@ -349,6 +361,10 @@ mod tests {
         assert!(with("transport", Value::from("carrier pigeon")).contains("auto, acp"));
         assert!(with("retries", Value::from("three")).contains("whole number"));
         assert!(complete(Turn::new(" \n"), &[]).is_err());
+        for session in [SessionChoice::Fresh(Some(String::new())), SessionChoice::Resume(" ".into())] {
+            let error = complete(Turn::new("hi").with_session(session), &[]).expect_err("refused");
+            assert!(error.message.contains("must not be empty"), "{error:?}");
+        }
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use crate::model::{Answer, Ask, AskKind, Decision};
 use schemars::JsonSchema;
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer, de::Error as _};
 use serde_json::Value;
 use std::fmt;
 
@@ -23,11 +23,21 @@ pub struct AskRules {
 #[serde(deny_unknown_fields)]
 pub struct AskRule {
     /// The tool's name; `*` at its end matches anything.
+    #[serde(deserialize_with = "tool")]
     pub tool: String,
     /// A text that the tool's input must contain.
     pub contains: Option<String>,
     /// The answer if the rule matches.
     pub answer: RuleAnswer,
+}
+
+/// A tool's name. A `*` before its end would match nothing, and a rule that was meant to deny would do nothing.
+fn tool<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
+    let tool = String::deserialize(deserializer)?;
+    if tool.strip_suffix('*').unwrap_or(&tool).contains('*') {
+        return Err(D::Error::custom(format!("the tool {tool:?} has a `*` that is not at its end")));
+    }
+    Ok(tool)
 }
 
 /// What a rule answers.

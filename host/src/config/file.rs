@@ -28,11 +28,29 @@ pub(super) fn read<T: for<'a> Deserialize<'a>>(
     };
     toml::from_str(&text).map(Some).map_err(|error| {
         let line = error.span().map_or(1, |span| text[..span.start.min(text.len())].matches('\n').count() + 1);
-        let message = error.message().trim().replace('\n', "; ");
+        let message = plain(&error.message().trim().replace('\n', "; "));
         let error = Error::new(ErrorKind::Config, format!("the configuration {shown}, line {line}: {message}"));
         match hint(&message) {
             Some(hint) => error.with_hint(hint),
             None => error.with_hint("docs/configuration.md lists the settings"),
         }
     })
+}
+
+/// A message of the parser, with names of types that a person knows.
+fn plain(message: &str) -> String {
+    [
+        ("expected usize", "expected a whole number"),
+        ("expected u64", "expected a whole number"),
+        ("expected f64", "expected a number"),
+        ("expected path string", "expected a path"),
+        ("expected a sequence", "expected a list"),
+        ("invalid type: sequence", "invalid type: list"),
+        ("wanted string or table", "expected a string"),
+        ("unknown variant", "unknown value"),
+        ("unknown field", "unknown key"),
+        ("missing field", "missing key"),
+    ]
+    .into_iter()
+    .fold(message.to_owned(), |text, (rust, words)| text.replace(rust, words))
 }

@@ -48,9 +48,9 @@ fn a_malformed_variable_is_an_error_that_names_the_file_and_the_line() {
         ("\"A=1\"", "not a variable's name"),
         ("\"\"", "not a variable's name"),
         ("7", "a variable's name"),
-        ("{ secret = false }", "missing field `name`"),
+        ("{ secret = false }", "missing key `name`"),
         ("{ name = \"A\", secret = \"no\" }", "expected a boolean"),
-        ("{ name = \"A\", value = \"1\" }", "unknown field `value`"),
+        ("{ name = \"A\", value = \"1\" }", "unknown key `value`"),
         ("{ name = \"A=1\", secret = false }", "not a variable's name"),
     ] {
         let error = load(&format!("environment = [\n  \"GOOD\",\n  {entry},\n]\n"), "").expect_err(entry);
@@ -119,8 +119,11 @@ fn prices_are_amounts_of_the_users_own_file() {
     let config = load("[prices.\"m-*\"]\ninput = 3\noutput = 15.5\ncached = 0.3\n", "").expect("valid");
     assert_eq!(config.prices.of("m-1").map(|price| price.output), Some(15.5));
     for invalid in ["input = -1\noutput = 1", "input = 1", "input = 1\noutput = nan", "input = 1\noutput = 1\nx = 1"] {
-        assert!(load(&format!("[prices.m]\n{invalid}\n"), "").is_err(), "{invalid}");
+        let error = load(&format!("[prices.m]\n{invalid}\n"), "").expect_err(invalid).to_string();
+        assert!(error.contains("config.toml, line "), "{invalid}: {error}");
     }
+    let error = load("[prices.\"m*x\"]\ninput = 1\noutput = 1\n", "").expect_err("refused").to_string();
+    assert!(error.contains("line 1") && error.contains("m*x"), "{error}");
     assert!(load("", "[prices.m]\ninput = 1\noutput = 1\n").is_err());
 }
 
@@ -153,4 +156,19 @@ fn a_projects_file_that_is_a_link_a_pipe_or_too_large_is_refused_at_once() {
 fn missing_files_set_nothing() {
     let config = Config::load(Path::new("/no/such/file"), Path::new("/no/such/folder")).expect("defaults");
     assert_eq!(config.adapter, None);
+}
+
+#[test]
+fn a_value_of_another_type_is_told_in_words_that_are_not_rusts() {
+    for (text, expected) in [
+        ("[limits]\nframe_bytes = \"1k\"\n", "expected a whole number"),
+        ("[recording]\nkeep_runs = -1\n", "expected a whole number"),
+        ("[prices.m]\ninput = \"3\"\noutput = 1\n", "expected a number"),
+        ("shadow = \"claude\"\n", "expected a list"),
+        ("[programs]\necho = 3\n", "expected a path"),
+        ("effort = 3\n", "expected a string"),
+    ] {
+        let error = load(text, "").expect_err(text).to_string();
+        assert!(error.contains(expected), "{text}: {error}");
+    }
 }

@@ -50,6 +50,17 @@ pub(crate) fn environment_for(base: &Environment, adapter: &Adapter, options: &R
     Ok(environment.with(variables))
 }
 
+/// Refuses a home folder that does not exist: the agent would work without its settings, or write them nowhere.
+pub(super) fn check_home(options: &RunOptions) -> Result<()> {
+    match &options.home {
+        Some(home) if !home.is_dir() => {
+            Err(Error::invalid(format!("the home folder {} does not exist, or is not a folder", home.display()))
+                .with_hint("create it, or use --state-dir, which creates its folder"))
+        }
+        _ => Ok(()),
+    }
+}
+
 /// Creates the agent's state folder if it is missing. It will hold logins: only its owner may enter it.
 pub(super) fn create_state_dir(options: &RunOptions) -> Result<()> {
     let Some(folder) = &options.state_dir else { return Ok(()) };

@@ -1,6 +1,6 @@
 //! Starts a run: everything between a caller's turn and a live process.
 
-use super::environment::{create_state_dir, environment_for};
+use super::environment::{check_home, create_state_dir, environment_for};
 use super::files::launch_folder;
 use super::options::{RunOptions, WhenBusy};
 use super::plan::plan;
@@ -93,7 +93,7 @@ impl Launcher {
     /// The turn with the configured options and everything else filled in.
     pub(super) fn complete_turn(&self, adapter: &Adapter, turn: Turn) -> Result<Turn> {
         let info = adapter.info();
-        let mut turn = complete_workspace(turn)?;
+        let mut turn = complete_folders(turn)?;
         let configured = adapter.config_keys().iter().filter_map(|key| self.config.options.get(key));
         for (name, value) in configured.flatten() {
             turn.options.entry(name.clone()).or_insert_with(|| value.clone());
@@ -114,6 +114,7 @@ impl Launcher {
         let grants = self.grants(adapter, &environment)?;
         let secrets = environment.secrets(&grants);
         check_labels(&options.labels, &secrets)?;
+        check_home(&options)?;
         create_state_dir(&options)?;
         let prepared = self.prepare(adapter, turn, &grants, &environment).await?;
         let started =
@@ -260,13 +261,19 @@ fn check_labels(labels: &Labels, secrets: &Secrets) -> Result<()> {
     }
 }
 
-/// The turn with the absolute path of its workspace.
-fn complete_workspace(mut turn: Turn) -> Result<Turn> {
+/// The turn with the absolute paths of its folders: the agent runs in the workspace, and would look for relative ones
+/// there.
+fn complete_folders(mut turn: Turn) -> Result<Turn> {
     let given = turn.workspace.display().to_string();
     turn.workspace = std::fs::canonicalize(&turn.workspace)
         .map_err(|error| Error::invalid(format!("the workspace {given} cannot be used: {error}")))?;
     if !turn.workspace.is_dir() {
         return Err(Error::invalid(format!("the workspace {given} is not a folder")));
+    }
+    for folder in &mut turn.extra_dirs {
+        let given = folder.display().to_string();
+        *folder = std::fs::canonicalize(&*folder)
+            .map_err(|error| Error::invalid(format!("the folder {given} cannot be used: {error}")))?;
     }
     Ok(turn)
 }

@@ -31,7 +31,9 @@ impl Tenant {
         options.variables.insert("TENANT_TOKEN".into(), self.token.into());
         options.variables.insert(format!("ONLY_{}", self.name), "yes".into());
         options.labels.insert("tenant".into(), self.name.into());
-        options.home = Some(self.folder(sandbox, "home"));
+        let home = self.folder(sandbox, "home");
+        fs::create_dir_all(&home).unwrap();
+        options.home = Some(home);
         options
     }
 }

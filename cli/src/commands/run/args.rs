@@ -85,11 +85,11 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "FILE")]
     pub(crate) output_schema: Option<PathBuf>,
     /// The maximum number of rounds (model calls)
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), allow_negative_numbers = true)]
     pub(crate) max_turns: Option<u32>,
     /// The maximum cost of the turn, in US dollars
-    #[arg(long, value_name = "DOLLARS")]
-    pub(crate) max_cost: Option<f64>,
+    #[arg(long, value_name = "DOLLARS", allow_negative_numbers = true)]
+    pub(crate) max_cost: Option<String>,
     /// Let the agent continue by itself until the task is done
     #[arg(long)]
     pub(crate) autopilot: bool,
@@ -98,7 +98,7 @@ pub(crate) struct RunArgs {
     pub(crate) no_stream: bool,
     /// Control the turn from standard input while it runs: answers, messages, a cancel
     ///
-    /// With --json each line is an object: {"type":"message","text":…}, {"type":"answer","ask":…,"decision":…} or
+    /// With --json each line is an object: {"type":"message","text":…}, {"type":"answer","number":…,"decision":…} or
     /// {"type":"cancel"}. An answer may have a "name", for the event. A line that is not carried out is an
     /// input-rejected event. Without --json each line is a message to the agent. The prompt comes as an argument or with
     /// --file.
@@ -111,19 +111,19 @@ pub(crate) struct RunArgs {
     #[arg(long, requires_all = ["control", "json"])]
     pub(crate) keep_alive: bool,
     /// Timeout for the first output: none, or a duration such as 90s, 5m, 1h30m (default: 5m)
-    #[arg(long, value_name = "TIME")]
+    #[arg(long, value_name = "TIME", allow_negative_numbers = true)]
     pub(crate) first_output_timeout: Option<TimeoutSetting>,
     /// Timeout without output, while no tool runs and no ask is open (default: 15m)
-    #[arg(long, value_name = "TIME")]
+    #[arg(long, value_name = "TIME", allow_negative_numbers = true)]
     pub(crate) idle_timeout: Option<TimeoutSetting>,
     /// Timeout for the whole run (default: none)
-    #[arg(long, value_name = "TIME")]
+    #[arg(long, value_name = "TIME", allow_negative_numbers = true)]
     pub(crate) total_timeout: Option<TimeoutSetting>,
     /// Time until an ask counts as denied, which blocks the turn; none waits (default: 5m)
-    #[arg(long, value_name = "TIME")]
+    #[arg(long, value_name = "TIME", allow_negative_numbers = true)]
     pub(crate) ask_timeout: Option<TimeoutSetting>,
     /// Time between asking the agent to stop and killing it (default: 5s)
-    #[arg(long, value_name = "TIME", value_parser = wharf::parse_duration)]
+    #[arg(long, value_name = "TIME", allow_negative_numbers = true, value_parser = wharf::parse_duration)]
     pub(crate) grace: Option<Duration>,
     /// Size limit of a line in bytes; a longer one is reported and skipped
     #[arg(long, value_name = "BYTES")]
