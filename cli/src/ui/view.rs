@@ -5,7 +5,7 @@ use super::text::{self, BAD, BOLD, DIM, GOOD, ODD, TOOL, Text, foreign, ours};
 use std::collections::BTreeMap;
 use wharf::adapter::LogLevel;
 use wharf::ask::{AnsweredBy, AskAnswered};
-use wharf::event::{CostSource, EventKind, Outcome, Report, Retry, ToolCall, ToolStatus, Usage};
+use wharf::event::{CostSource, EventKind, Omitted, Outcome, Report, Retry, ToolCall, ToolStatus, Usage};
 
 /// Shows events as they come.
 pub(crate) struct View<'a> {
@@ -163,7 +163,27 @@ impl<'a> View<'a> {
             let all = Text::joined(unknown.chain(malformed), ", ");
             self.shell.say(ours("  unknown to the adapter: ").then(all).in_style(DIM));
         }
+        if let Some(omitted) = omitted_text(&report.omitted) {
+            self.shell.say(ours("  too many for the report: ").foreign(omitted).in_style(ODD));
+        }
     }
+}
+
+/// What is not in a report, because its lists are limited.
+fn omitted_text(omitted: &Omitted) -> Option<String> {
+    let Omitted { tools, files, types, usage, asks, .. } = *omitted;
+    let parts: Vec<_> = [
+        (tools, "events about tools"),
+        (files, "changes of files"),
+        (types, "messages of unknown types"),
+        (usage, "figures of usage"),
+        (asks, "asks, which were denied"),
+    ]
+    .into_iter()
+    .filter(|(count, _)| *count > 0)
+    .map(|(count, what)| format!("{count} {what}"))
+    .collect();
+    (!parts.is_empty()).then(|| parts.join(", "))
 }
 
 /// An outcome in its color.
@@ -224,5 +244,13 @@ mod tests {
         for (millis, text) in [(0, "0 ms"), (999, "999 ms"), (2149, "2.1 s"), (185_000, "3 min 5 s")] {
             assert_eq!(duration_text(millis), text);
         }
+    }
+
+    #[test]
+    fn what_a_report_leaves_out_is_told() {
+        let mut omitted = Omitted::default();
+        assert_eq!(omitted_text(&omitted), None);
+        (omitted.tools, omitted.asks) = (7, 1);
+        assert_eq!(omitted_text(&omitted).as_deref(), Some("7 events about tools, 1 asks, which were denied"));
     }
 }
