@@ -12,7 +12,7 @@ from doctor import WharfDoctor
 from explain import WharfExplain
 from models import WharfModels
 from receipt import WharfReceipt
-from runs import EndedRunEntry, WharfRuns
+from runs import RunState, WharfRuns
 from sessions import WharfSessions
 from verification import WharfVerification
 
@@ -37,7 +37,7 @@ def main(folder: pathlib.Path) -> None:
     report = read(lines)
     assert report.outcome is Outcome.completed and report.usage is not None and report.usage.cost is None
     runs = WharfRuns.model_validate_json((folder / "runs.json").read_text()).root
-    assert [type(run.root) for run in runs] == [EndedRunEntry]
+    assert [(run.state, run.reason) for run in runs] == [(RunState.ended, None)]
     sessions = WharfSessions.model_validate_json((folder / "sessions.json").read_text()).root
     assert report.session is not None and sessions[0].id == report.session.id
     receipt = WharfReceipt.model_validate_json((folder / "receipt.json").read_text())

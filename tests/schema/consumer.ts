@@ -2,7 +2,7 @@
 // run: a field that is missing or of another type is an error.
 import type { AskEvent, ReportEvent, Retry, WharfEvent } from "./event";
 import type { AnswerControl, WharfControl } from "./control";
-import type { EndedRunEntry, WharfRuns } from "./runs";
+import type { RunEntry, WharfRuns } from "./runs";
 import type { WharfSessions } from "./sessions";
 import type { WharfReceipt } from "./receipt";
 import type { WharfAdapter } from "./adapter";
@@ -59,8 +59,8 @@ export function handle(event: WharfEvent): WharfControl | null {
   }
 }
 
-export function ended(runs: WharfRuns): EndedRunEntry[] {
-  return runs.filter((run): run is EndedRunEntry => run.state === "ended");
+export function ended(runs: WharfRuns): RunEntry[] {
+  return runs.filter((run) => run.state === "ended" && run.outcome !== null);
 }
 
 export function summary(

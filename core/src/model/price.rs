@@ -63,6 +63,7 @@ fn optional_amount<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<
 /// Prices by model. A name that ends in `*` stands for all models that start with the rest.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "BTreeMap<String, Price>")]
+#[schemars(inline)]
 pub struct Prices(pub BTreeMap<String, Price>);
 
 impl TryFrom<BTreeMap<String, Price>> for Prices {

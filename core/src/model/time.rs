@@ -61,7 +61,8 @@ impl JsonSchema for Span {
     }
 
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({ "type": ["number", "string"], "minimum": 0 })
+        // Not a list of types: strict validators refuse one.
+        json_schema!({ "anyOf": [{ "type": "number", "minimum": 0 }, { "type": "string" }] })
     }
 }
 
