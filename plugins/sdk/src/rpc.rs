@@ -123,7 +123,7 @@ impl<T> Rpc<T> {
         Some(self.in_flight.remove(at).1)
     }
 
-    /// Queues a request until those before it were answered. It is sent by whoever takes it with [`Rpc::next_queued`].
+    /// Queues a request until those before it were answered. [`Rpc::next_queued`] takes it for sending.
     pub fn queue(&mut self, what: T) {
         self.queue.push_back(what);
     }

@@ -57,7 +57,7 @@ impl<'a> RpcError<'a> {
         specific.unwrap_or(Cow::Borrowed(&message)).into_owned()
     }
 
-    /// The HTTP status behind it, if it says one.
+    /// The HTTP status that caused it, if it says one.
     pub fn status(&self) -> Option<u16> {
         let code = self.code.and_then(|code| u16::try_from(code).ok()).filter(|code| (400..600).contains(code));
         code.or_else(|| status_in(&self.text(), MARKS))
