@@ -108,8 +108,8 @@ fn native_adapter(kind: AgentKind, batches: &[&str]) -> Result<usize> {
 fn native_parse<A: Adapter>(kind: AgentKind, batches: &[&str]) -> Result<usize> {
     let mut adapter = A::default();
     let (turn, binary) = (testing::turn::<A>("Do it."), testing::binary(kind.version()));
-    adapter.build_args(&turn, &binary).map_err(|failure| error(failure.message))?;
-    adapter.build_prompt(&turn, &binary).map_err(|failure| error(failure.message))?;
+    adapter.build_args(&turn, &binary, "").map_err(|failure| error(failure.message))?;
+    adapter.build_prompt(&turn, &binary, "").map_err(|failure| error(failure.message))?;
     let (mut effects, mut offset) = (0, 0);
     for batch in batches {
         // Copied, because the component gets a copy too.

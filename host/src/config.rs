@@ -49,6 +49,8 @@ pub struct Config {
     pub programs: BTreeMap<String, PathBuf>,
     /// What is granted to each adapter, beyond what is granted to the bundled ones.
     pub grants: BTreeMap<String, Access>,
+    /// Adapters whose callers may add raw arguments to the agent's command line.
+    pub extra_args: Vec<String>,
     /// Options by adapter.
     pub options: BTreeMap<String, BTreeMap<String, Value>>,
     /// When a turn times out.
@@ -75,7 +77,8 @@ pub struct ProjectConfig {
 }
 
 /// Keys that only the user's own file may contain.
-const USER_ONLY: [&str; 10] = [
+const USER_ONLY: [&str; 11] = [
+    "extra_args",
     "approvals",
     "shadow",
     "environment",

@@ -5,7 +5,7 @@ use crate::error::Result;
 use crate::guest::{self, Adapter, Chunk, Engine, Instance, Limits};
 use crate::launch::plan_unchecked;
 use std::path::Path;
-use wharf_core::model::{Binary, Turn};
+use wharf_core::model::{Binary, Transport, Turn};
 use wharf_core::stream::frame::Frames;
 
 /// An adapter that parses lines, and nothing else.
@@ -22,7 +22,7 @@ impl Parser {
         let mut binary = Binary::new("/unknown");
         binary.version = Some(agent_version.to_owned());
         let mut instance = Instance::start(adapter.component(), None).await?;
-        let _ = plan_unchecked(&info.id, &mut instance, &turn, &binary).await?;
+        let _ = plan_unchecked(&info.id, &mut instance, &turn, &binary, &Transport::named("")).await?;
         Ok(Parser { instance, offset: 0 })
     }
 

@@ -88,9 +88,35 @@ fn build(root: &Path, out: &Path) {
     }
     for id in BUNDLED {
         let built = target_folder.join(TARGET).join("adapter").join(format!("wharf_adapter_{id}.wasm"));
-        fs::copy(&built, out.join(format!("{id}.wasm"))).unwrap_or_else(|error| panic!("{}: {error}", built.display()));
+        let component = fs::read(&built).unwrap_or_else(|error| panic!("{}: {error}", built.display()));
+        fs::write(out.join(format!("{id}.wasm")), without_names(&component)).expect("OUT_DIR can be written to");
         rerun_if_changed(&built.with_extension("d"));
     }
+}
+
+/// The component without its custom sections, which name its parts for people: 6 KB that every user would load.
+fn without_names(component: &[u8]) -> Vec<u8> {
+    const HEADER: usize = 8;
+    const CUSTOM: u8 = 0;
+    let mut kept = component[..HEADER].to_vec();
+    let mut at = HEADER;
+    while at < component.len() {
+        let (mut size, mut length, mut shift) = (at + 1, 0_usize, 0);
+        loop {
+            length |= usize::from(component[size] & 0x7f) << shift;
+            shift += 7;
+            size += 1;
+            if component[size - 1] < 0x80 {
+                break;
+            }
+        }
+        let end = size + length;
+        if component[at] != CUSTOM {
+            kept.extend_from_slice(&component[at..end]);
+        }
+        at = end;
+    }
+    kept
 }
 
 /// Reports the files that the component depends on to the outer cargo.

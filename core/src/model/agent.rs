@@ -87,8 +87,11 @@ pub struct Binary {
     pub version: Option<String>,
     /// Whether the adapter was tested with that version.
     pub support: Support,
-    /// What that version can do.
-    pub capabilities: Vec<Capability>,
+    /// Why that version is unsupported; null otherwise.
+    #[serde(default)]
+    pub unsupported_because: Option<String>,
+    /// How the host can talk to that version, best first.
+    pub transports: Vec<Transport>,
     /// Whether there is a login.
     pub login: Login,
     /// What a preflight tells the user.
@@ -103,13 +106,40 @@ impl Binary {
             leading_args: vec![],
             version: None,
             support: Support::BestEffort,
-            capabilities: vec![],
+            unsupported_because: None,
+            transports: vec![],
             login: Login::Unknown,
             notes: vec![],
         }
     }
 
-    /// Whether this version can do something.
+    /// The transport with this name.
+    pub fn transport(&self, name: &str) -> Option<&Transport> {
+        self.transports.iter().find(|transport| transport.name == name)
+    }
+
+    /// Whether this version can do something over at least one of its transports.
+    pub fn can(&self, capability: Capability) -> bool {
+        self.transports.iter().any(|transport| transport.can(capability))
+    }
+}
+
+/// A way to talk to an agent.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Transport {
+    /// "sdk", "acp", "json-lines".
+    pub name: String,
+    /// What the agent can do over it.
+    pub capabilities: Vec<Capability>,
+}
+
+impl Transport {
+    /// A transport of which only the name is known. Without a name it is the adapter's default.
+    pub fn named(name: impl Into<String>) -> Transport {
+        Transport { name: name.into(), capabilities: vec![] }
+    }
+
+    /// Whether the agent can do something over it.
     pub fn can(&self, capability: Capability) -> bool {
         self.capabilities.contains(&capability)
     }
@@ -145,6 +175,10 @@ pub enum Capability {
     McpServers,
     Autopilot,
     StructuredOutput,
+    Attachments,
+    CallerTools,
+    Hooks,
+    Policy,
 }
 
 impl fmt::Display for Capability {

@@ -1,5 +1,7 @@
 //! A question of the agent, and its answer.
 
+use super::action::Action;
+use super::form::{FieldAnswer, Question};
 use super::json;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -23,6 +25,9 @@ pub struct Ask {
     pub tool: Option<String>,
     /// The tool call that it is about.
     pub tool_id: Option<String>,
+    /// What the agent would do, if the adapter can tell.
+    #[serde(default)]
+    pub actions: Vec<Action>,
     /// The tool's input, or the question's own form.
     #[serde(deserialize_with = "json::value")]
     pub detail: Value,
@@ -32,6 +37,13 @@ pub struct Ask {
     pub free_text: bool,
     /// Whether the answer may change the tool's input.
     pub input_editable: bool,
+    /// Several questions in one.
+    #[serde(default)]
+    pub form: Vec<Question>,
+    /// A JSON Schema of the value that is asked for.
+    #[serde(default, deserialize_with = "json::optional")]
+    #[schemars(!default)]
+    pub schema: Option<Value>,
 }
 
 impl Ask {
@@ -44,10 +56,13 @@ impl Ask {
             title: title.into(),
             tool: None,
             tool_id: None,
+            actions: vec![],
             detail: Value::Null,
             choices: vec![],
             free_text: false,
             input_editable: false,
+            form: vec![],
+            schema: None,
         }
     }
 }
@@ -61,6 +76,10 @@ pub enum AskKind {
     Permission,
     /// A question to the user.
     Question,
+    /// To run one of the caller's tools: `tool` is its name, `detail` its input, and the answer's `value` its result.
+    Tool,
+    /// A hook of the turn: `title` is the name of the point, `detail` what the agent says about it.
+    Hook,
     /// Something else.
     Other,
 }
@@ -70,6 +89,8 @@ impl fmt::Display for AskKind {
         formatter.pad(match self {
             AskKind::Permission => "permission",
             AskKind::Question => "question",
+            AskKind::Tool => "tool",
+            AskKind::Hook => "hook",
             AskKind::Other => "other",
         })
     }
@@ -119,12 +140,18 @@ pub struct Answer {
     pub number: Option<u64>,
     /// What was decided.
     pub decision: Decision,
-    /// A text, if the ask takes one.
+    /// A text, if the ask takes one; with a no, the reason for it.
     #[serde(default)]
     pub text: Option<String>,
     /// The tool's input, changed.
     #[serde(default, deserialize_with = "json::optional")]
     pub input: Option<Value>,
+    /// The answers to a form's questions.
+    #[serde(default)]
+    pub fields: Vec<FieldAnswer>,
+    /// What the ask's `schema` describes; of a caller's tool its result; of a hook the agent's own form of an answer.
+    #[serde(default, deserialize_with = "json::optional")]
+    pub value: Option<Value>,
     /// Who answered, for the event and the receipt: a person's name, a bot's.
     #[serde(default)]
     pub name: Option<String>,
@@ -133,7 +160,16 @@ pub struct Answer {
 impl Answer {
     /// A plain decision about the ask with this id.
     pub fn new(ask: impl Into<String>, decision: Decision) -> Answer {
-        Answer { ask: Some(ask.into()), number: None, decision, text: None, input: None, name: None }
+        Answer {
+            ask: Some(ask.into()),
+            number: None,
+            decision,
+            text: None,
+            input: None,
+            fields: vec![],
+            value: None,
+            name: None,
+        }
     }
 
     /// A plain decision about this ask and no other.
@@ -159,8 +195,15 @@ impl Answer {
             decision if self.input.is_some() && decision.is_permission() && !ask.input_editable => {
                 Err("the input of this ask cannot be changed (`input_editable` is false)".to_owned())
             }
-            _ => Ok(()),
+            _ => self.check_fields(ask),
         }
+    }
+
+    fn check_fields(&self, ask: &Ask) -> Result<(), String> {
+        self.fields.iter().try_for_each(|field| {
+            let question = ask.form.iter().find(|question| question.id == field.question);
+            question.ok_or_else(|| format!("the ask has no question `{}`", field.question))?.check(field)
+        })
     }
 
     /// With a text.
@@ -174,6 +217,20 @@ impl Answer {
     #[must_use]
     pub fn with_input(mut self, input: Value) -> Answer {
         self.input = Some(input);
+        self
+    }
+
+    /// With a value: what the ask's schema describes, or the result of a caller's tool.
+    #[must_use]
+    pub fn with_value(mut self, value: Value) -> Answer {
+        self.value = Some(value);
+        self
+    }
+
+    /// With the answer to one question of a form.
+    #[must_use]
+    pub fn with_field(mut self, field: FieldAnswer) -> Answer {
+        self.fields.push(field);
         self
     }
 
@@ -237,12 +294,19 @@ pub struct AskAnswered {
     pub number: u64,
     /// The id of the choice that was made; null is a no.
     pub choice: Option<String>,
-    /// A text that came with the answer.
+    /// A text that came with the answer; with a no, the reason for it.
     pub text: Option<String>,
     /// The tool's input, changed by the answer.
     #[serde(default, deserialize_with = "json::optional")]
     #[schemars(!default)]
     pub input: Option<Value>,
+    /// The answers to a form's questions.
+    #[serde(default)]
+    pub fields: Vec<FieldAnswer>,
+    /// The value that was asked for.
+    #[serde(default, deserialize_with = "json::optional")]
+    #[schemars(!default)]
+    pub value: Option<Value>,
     /// Who answered.
     pub by: AnsweredBy,
     /// The name of the person, the program or the rule that answered.
@@ -253,16 +317,21 @@ impl AskAnswered {
     /// An answer, applied to its ask.
     pub fn new(ask: &Ask, answer: Answer, by: AnsweredBy) -> AskAnswered {
         let (id, number) = (ask.id.clone(), ask.number);
-        if answer.input.as_ref().is_some_and(json::is_too_deep) {
+        if answer.input.iter().chain(&answer.value).any(json::is_too_deep) {
             // It could not be read again. Without it a yes would allow the input that somebody wanted to change.
-            let text = Some("the changed input is nested too deeply".to_owned());
+            let text = Some("the changed input, or the value, is nested too deeply".to_owned());
             let choice = Decision::Deny.choose(ask);
-            return AskAnswered { id, number, choice, text, input: None, by, name: answer.name };
+            let (input, fields, value) = (None, vec![], None);
+            return AskAnswered { id, number, choice, text, input, fields, value, by, name: answer.name };
         }
         // Changed input counts only with a yes.
         let input = answer.input.filter(|_| answer.decision.is_permission());
         let choice = answer.decision.choose(ask);
-        AskAnswered { id, number, choice, text: answer.text, input, by, name: answer.name }
+        // A no has no answers.
+        let is_yes = answer.decision.is_permission();
+        let fields = if is_yes { answer.fields } else { vec![] };
+        let value = answer.value.filter(|_| is_yes);
+        AskAnswered { id, number, choice, text: answer.text, input, fields, value, by, name: answer.name }
     }
 }
 

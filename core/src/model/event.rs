@@ -1,6 +1,7 @@
 //! What a run reports while it goes on: the same vocabulary for every agent. Its JSON is a public interface:
 //! `wharf schema` prints the schema.
 
+use super::activity::{CommandInfo, Compaction, McpServer, PlanItem, Round, Subagent};
 use super::ask::{Ask, AskAnswered};
 use super::failure::{Failure, Outcome};
 use super::json;
@@ -62,11 +63,10 @@ pub enum EventKind {
     Tool(ToolCall),
     /// More output of a running tool; `id` is the tool call's.
     ToolOutput(TextPart),
-    /// The agent's plan, in the agent's own form.
+    /// The agent's plan. Replaces the earlier one.
     Plan {
-        /// As the agent gave it.
-        #[serde(deserialize_with = "json::value")]
-        plan: Value,
+        /// Its steps, in order.
+        items: Vec<PlanItem>,
     },
     /// The agent changed a file.
     FileChange(FileChange),
@@ -95,6 +95,31 @@ pub enum EventKind {
         /// Whether it stops the agent now.
         blocked: bool,
     },
+    /// An MCP server of the agent.
+    McpServer(McpServer),
+    /// The agent summarizes the conversation to free context.
+    Compaction(Compaction),
+    /// One call of the model.
+    Round(Round),
+    /// A sub-agent begins or has ended.
+    Subagent(Subagent),
+    /// The agent's mode of work changed.
+    Mode {
+        /// "plan", "autopilot".
+        mode: String,
+    },
+    /// What the agent calls the session.
+    Title {
+        /// For people.
+        title: String,
+    },
+    /// The commands that a prompt can have. Replaces the earlier list.
+    Commands {
+        /// The commands.
+        commands: Vec<CommandInfo>,
+    },
+    /// The prompt as the agent gave it to the model.
+    Prompt(TextPart),
     /// The agent asks; somebody must answer.
     Ask(Ask),
     /// The agent no longer needs that answer.
@@ -239,6 +264,9 @@ pub struct AgentId {
     pub program: String,
     /// As the adapter found it; null if unknown.
     pub version: Option<String>,
+    /// How the host talks to it.
+    #[serde(default)]
+    pub transport: String,
 }
 
 /// What is known about the agent's session.

@@ -228,7 +228,7 @@ mod tests {
                 EventKind::TurnEnded(end),
                 EventKind::Ask(ask),
                 EventKind::Report(Box::new(report)),
-                EventKind::Plan { plan: json_or_text(text.clone()) },
+                EventKind::Other { name: "plan".into(), payload: json_or_text(text.clone()) },
                 EventKind::Other { name: "x".into(), payload: json_or_text(text.clone()) },
             ] {
                 let event = Event { seq: 1, at: Duration::ZERO, kind };

@@ -24,8 +24,16 @@ pub struct Plan {
     pub stdin: Vec<u8>,
     /// Whether stdin stays open after that.
     pub stdin_open: bool,
+    /// How the host talks to the agent.
+    pub transport: String,
+    /// The signal that stops the agent best.
+    pub stop_signal: Option<StopSignal>,
+    /// How long the agent needs to end after that signal, in milliseconds.
+    pub stop_ms: Option<u32>,
     /// Settings that the agent cannot apply.
     pub unsupported: Vec<UnsupportedSetting>,
+    /// The rules of the turn's policy that the agent enforces itself, by their position.
+    pub enforced: Vec<usize>,
     /// Why the agent takes no messages during its turn, if so.
     pub no_messages: Option<String>,
     /// The files of the workspace that are instructions to this agent, whether they exist or not.
@@ -44,7 +52,11 @@ impl Plan {
             exit_behavior: ExitBehavior::ByItself,
             stdin: vec![],
             stdin_open: false,
+            transport: String::new(),
+            stop_signal: None,
+            stop_ms: None,
             unsupported: vec![],
+            enforced: vec![],
             no_messages: None,
             instructions: vec![],
         }
@@ -106,6 +118,15 @@ pub enum ExitBehavior {
     WhenStdinCloses,
     /// Only when it is stopped.
     WhenStopped,
+}
+
+/// A signal that stops an agent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+#[expect(missing_docs, reason = "the names say it")]
+pub enum StopSignal {
+    Interrupt,
+    Terminate,
 }
 
 /// A setting that the agent cannot apply.

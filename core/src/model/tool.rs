@@ -16,6 +16,10 @@ pub struct ToolCall {
     pub parent: Option<String>,
     /// The name of the tool.
     pub name: Option<String>,
+    /// What it does.
+    pub kind: Option<ToolKind>,
+    /// The MCP server that the tool belongs to.
+    pub mcp_server: Option<String>,
     /// A description of the call for people.
     pub title: Option<String>,
     /// How far it is.
@@ -28,6 +32,12 @@ pub struct ToolCall {
     pub output: Option<String>,
     /// The exit code of the command that it ran.
     pub exit_code: Option<i32>,
+    /// The files that it touches, as the agent gave them. Empty: as before.
+    pub paths: Vec<String>,
+    /// How it changes them. Empty: as before.
+    pub diffs: Vec<Diff>,
+    /// Why it was denied.
+    pub denied_because: Option<String>,
     /// How long it ran, in milliseconds: known when it has ended.
     pub duration_ms: Option<u64>,
 }
@@ -39,14 +49,47 @@ impl ToolCall {
             id: id.into(),
             parent: None,
             name: None,
+            kind: None,
+            mcp_server: None,
             title: None,
             status,
             input: None,
             output: None,
             exit_code: None,
+            paths: vec![],
+            diffs: vec![],
+            denied_because: None,
             duration_ms: None,
         }
     }
+}
+
+/// What a tool does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+#[expect(missing_docs, reason = "the names say it")]
+pub enum ToolKind {
+    Read,
+    Edit,
+    Delete,
+    Move,
+    Search,
+    Execute,
+    Fetch,
+    Think,
+    Other,
+}
+
+/// How a file changes: its contents before and after, or parts of them.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Diff {
+    /// As the agent gave it.
+    pub path: String,
+    /// Before; null if the file is new or its content unknown.
+    pub old: Option<String>,
+    /// After.
+    pub new: String,
 }
 
 /// How far a tool call is.

@@ -1,15 +1,18 @@
 //! One turn, as the caller requests it.
 
-use super::agent::{OptionKind, OptionSpec};
+use super::agent::OptionSpec;
+use super::attachment::Attachment;
+use super::caller_tool::{CallerTool, HookPoint};
 use super::effort::Effort;
 use super::json;
 use super::money::Money;
 use super::options::{SettingError, check_depth, check_mcp_servers, check_option};
 use super::plan::UnsupportedSetting;
+use super::policy::PolicyRule;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 /// Names and values that a caller attaches to a run and finds it by: `task=42`.
@@ -29,6 +32,9 @@ pub type Settings = BTreeMap<String, Value>;
 pub struct Turn {
     /// What the agent is asked to do.
     pub prompt: String,
+    /// Files and images that go with the prompt.
+    #[serde(default)]
+    pub attachments: Vec<Attachment>,
     /// Instructions on how to behave.
     pub system_prompt: Option<String>,
     /// The folder that it works in.
@@ -53,11 +59,20 @@ pub struct Turn {
     pub max_cost: Option<Money>,
     /// What happens when the agent requests to use a tool.
     pub approvals: Approvals,
-    /// Which tools it may use.
+    /// Which tools it may use, in the agent's own notation.
     pub tools: ToolRules,
+    /// What it may do, in terms that every agent shares.
+    #[serde(default)]
+    pub policy: Vec<PolicyRule>,
     /// MCP servers, in the `{"mcpServers": …}` form.
     #[serde(default, deserialize_with = "json::optional")]
     pub mcp_servers: Option<Value>,
+    /// Tools that the caller runs.
+    #[serde(default)]
+    pub caller_tools: Vec<CallerTool>,
+    /// The points at which the caller wants to be asked.
+    #[serde(default)]
+    pub hooks: BTreeSet<HookPoint>,
     /// A JSON Schema for the answer.
     #[serde(default, deserialize_with = "json::optional")]
     pub output_schema: Option<Value>,
@@ -65,13 +80,19 @@ pub struct Turn {
     pub stream_text: bool,
     /// Whether the agent continues by itself until the task is done.
     pub autopilot: bool,
-    /// Whether messages may be sent to the agent while it works. Adapters with two ways to run their agent choose by
-    /// their option `duplex`. If the agent cannot take messages, each one is rejected with the reason.
+    /// Whether messages may be sent to the agent while it works. If the agent cannot take messages, each one is
+    /// rejected with the reason.
     #[serde(default)]
     pub messages: bool,
+    /// How to talk to the agent; without a choice, by what the turn needs.
+    #[serde(default)]
+    pub transport: Option<String>,
     /// The adapter's own options.
     #[serde(deserialize_with = "json::by_name")]
     pub options: BTreeMap<String, Value>,
+    /// Arguments for the agent's command line, unchanged. Refused unless the user's configuration grants them.
+    #[serde(default)]
+    pub extra_args: Vec<String>,
 }
 
 /// Another turn in the process of the first, in its session and its workspace.
@@ -146,6 +167,7 @@ impl Turn {
     pub fn new(prompt: impl Into<String>) -> Turn {
         Turn {
             prompt: prompt.into(),
+            attachments: vec![],
             system_prompt: None,
             workspace: PathBuf::from("."),
             extra_dirs: vec![],
@@ -158,12 +180,17 @@ impl Turn {
             max_cost: None,
             approvals: Approvals::default(),
             tools: ToolRules::default(),
+            policy: vec![],
             mcp_servers: None,
+            caller_tools: vec![],
+            hooks: BTreeSet::new(),
             output_schema: None,
             stream_text: true,
             autopilot: false,
             messages: false,
+            transport: None,
             options: BTreeMap::new(),
+            extra_args: vec![],
         }
     }
 
@@ -192,6 +219,20 @@ impl Turn {
     #[must_use]
     pub fn with_session(mut self, session: SessionChoice) -> Turn {
         self.session = session;
+        self
+    }
+
+    /// With a file or an image.
+    #[must_use]
+    pub fn with_attachment(mut self, attachment: Attachment) -> Turn {
+        self.attachments.push(attachment);
+        self
+    }
+
+    /// Over this transport and no other.
+    #[must_use]
+    pub fn with_transport(mut self, transport: impl Into<String>) -> Turn {
+        self.transport = Some(transport.into());
         self
     }
 
@@ -243,9 +284,6 @@ impl Turn {
         if self.session == SessionChoice::Fresh(None) {
             self.offered_session_id = Some(new_session_id());
         }
-        if self.messages && specs.iter().any(|spec| spec.name == DUPLEX && spec.kind == OptionKind::Flag) {
-            self.options.entry(DUPLEX.to_owned()).or_insert(Value::Bool(true));
-        }
         for (name, value) in &self.options {
             check_option(adapter, specs, name, value)?;
         }
@@ -267,6 +305,7 @@ impl Turn {
     pub fn followed_by(&self, next: NextTurn) -> Turn {
         Turn {
             prompt: next.prompt,
+            attachments: vec![],
             model: next.model.or_else(|| self.model.clone()),
             approvals: next.approvals.unwrap_or(self.approvals),
             ..self.clone()
@@ -281,6 +320,9 @@ impl Turn {
         let mut settings: Settings =
             fields.into_iter().filter(|(name, value)| default.get(name) != Some(value)).collect();
         settings.retain(|name, _| !matches!(name.as_str(), "prompt" | "workspace" | "offered_session_id"));
+        if let Some(attachments) = settings.get_mut("attachments") {
+            *attachments = self.attachments.iter().map(|attachment| attachment.name.clone()).collect();
+        }
         if let Some(servers) = settings.get_mut("mcp_servers") {
             let named = servers.get("mcpServers").and_then(Value::as_object);
             *servers = named.map(|named| named.keys().cloned().collect()).unwrap_or_default();
@@ -289,12 +331,10 @@ impl Turn {
     }
 }
 
-/// The option by which an adapter lets its caller keep the agent's stdin open.
-const DUPLEX: &str = "duplex";
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::OptionKind;
 
     fn spec(name: &str, kind: OptionKind, choices: &[&str], default: Option<Value>) -> OptionSpec {
         OptionSpec {
@@ -335,21 +375,6 @@ mod tests {
             let turn = complete(Turn::new("hi").with_session(chosen.clone()), &[]).expect("a valid turn");
             assert_eq!((&turn.session, turn.offered_session_id.as_deref()), (&chosen, offered));
         }
-    }
-
-    #[test]
-    fn a_turn_with_messages_chooses_duplex_if_that_is_an_option() {
-        let chosen = |messages, given: Option<bool>, specs: &[OptionSpec]| {
-            let mut turn = Turn::new("hi");
-            turn.messages = messages;
-            turn.options = given.map(|given| (DUPLEX.to_owned(), Value::Bool(given))).into_iter().collect();
-            complete(turn, specs).expect("a valid turn").options.get(DUPLEX).and_then(Value::as_bool)
-        };
-        let specs = [spec(DUPLEX, OptionKind::Flag, &[], Some(Value::Bool(false)))];
-        assert_eq!(chosen(false, None, &specs), Some(false));
-        assert_eq!(chosen(true, None, &specs), Some(true));
-        assert_eq!(chosen(true, Some(false), &specs), Some(false), "an explicit value counts");
-        assert_eq!(chosen(true, None, &[]), None);
     }
 
     #[test]

@@ -87,6 +87,8 @@ pub struct Usage {
     pub units: BTreeMap<String, f64>,
     /// The time spent waiting for the model's API, in milliseconds.
     pub api_ms: Option<u64>,
+    /// Calls of the model.
+    pub rounds: Option<u64>,
 }
 
 /// Where a cost comes from.

@@ -127,6 +127,9 @@ impl Lines {
         quote(&call.id, &mut self.bytes);
         self.field("parent", call.parent.as_deref());
         self.field("name", call.name.as_deref());
+        self.bytes.extend_from_slice(br#","kind":"#);
+        self.value(&call.kind);
+        self.field("mcp_server", call.mcp_server.as_deref());
         self.field("title", call.title.as_deref());
         self.field("status", Some(call.status.as_str()));
         self.bytes.extend_from_slice(br#","input":"#);
@@ -138,6 +141,11 @@ impl Lines {
         }
         self.bytes.extend_from_slice(br#","exit_code":"#);
         self.value(&call.exit_code);
+        self.bytes.extend_from_slice(br#","paths":"#);
+        self.value(&call.paths);
+        self.bytes.extend_from_slice(br#","diffs":"#);
+        self.value(&call.diffs);
+        self.field("denied_because", call.denied_because.as_deref());
         self.bytes.extend_from_slice(br#","duration_ms":"#);
         self.value(&call.duration_ms);
         self.bytes.push(b'}');
@@ -171,7 +179,7 @@ impl<'a> FromIterator<&'a Event> for Lines {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::{EventKind, ToolStatus};
+    use crate::model::{Diff, EventKind, ToolKind, ToolStatus};
     use crate::stream::Whole;
     use proptest::prelude::*;
 
@@ -225,6 +233,11 @@ mod tests {
                 call.name = Some(text.clone());
                 call.input = Some(serde_json::json!({"command": text}));
                 call.exit_code = code;
+                call.kind = code.map(|_| ToolKind::Execute);
+                call.mcp_server.clone_from(&parent);
+                call.paths = parent.iter().cloned().collect();
+                call.diffs = vec![Diff { path: text.clone(), old: parent.clone(), new: text.clone() }];
+                call.denied_because.clone_from(&parent);
                 call.duration_ms = code.map(|code| u64::from(code.unsigned_abs()));
                 for output in [None, Some(plain())] {
                     same_when_streamed(StreamedEvent::Tool(Whole::Owned(Box::new(call.clone())), output));

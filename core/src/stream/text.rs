@@ -16,7 +16,7 @@ pub enum Text<'c> {
     Quoted(Quoted<'c>),
 }
 
-impl Text<'_> {
+impl<'c> Text<'c> {
     /// Whether the text is empty.
     pub fn is_empty(&self) -> bool {
         match self {
@@ -37,13 +37,18 @@ impl Text<'_> {
 
     /// The unescaped text.
     pub fn into_string(self) -> String {
+        self.into_cow().into_owned()
+    }
+
+    /// The unescaped text, borrowed if it has no escapes.
+    pub fn into_cow(self) -> Cow<'c, str> {
         match self {
-            Text::Plain(text) => text.into_owned(),
-            Text::Quoted(quoted) if quoted.escapes == Escapes::None => quoted.inside.to_owned(),
+            Text::Plain(text) => text,
+            Text::Quoted(quoted) if quoted.escapes == Escapes::None => Cow::Borrowed(quoted.inside),
             Text::Quoted(quoted) => {
                 let mut text = String::with_capacity(quoted.inside.len());
                 unescape(quoted.inside, &mut text);
-                text
+                Cow::Owned(text)
             }
         }
     }

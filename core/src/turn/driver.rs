@@ -14,7 +14,7 @@ use super::stop::Stop;
 use super::summary::Summary;
 use super::timeouts::Timeouts;
 use super::timers::{TIMERS, Timers};
-use crate::model::{AnsweredBy, AskAnswered, EventKind, Exit, ExitBehavior, Failure, Turn};
+use crate::model::{AnsweredBy, AskAnswered, EventKind, Exit, ExitBehavior, Failure, Outcome, Turn, TurnEnd};
 use crate::stream::StreamedEvent;
 use std::time::Duration;
 
@@ -149,6 +149,14 @@ impl Driver {
                 if !self.timers.set(number, now + delay) {
                     let fault = format!("the adapter failed: it set more than {TIMERS} timers at a time");
                     self.adapter_failed(fault, now, actions);
+                }
+            }
+            Effect::TransportFailed(failure) => {
+                let mut end = TurnEnd::new(Outcome::Failed);
+                end.error = Some(failure);
+                self.observe(EventKind::TurnEnded(end).into(), now, actions, sink);
+                if self.stop == Stop::No {
+                    self.terminate(now, actions);
                 }
             }
         }

@@ -1,7 +1,7 @@
 //! The vocabulary of the driver: what happens to a turn, what is done about it, what is sent to the adapter. Plain
 //! data.
 
-use crate::model::{Answer, AskAnswered, EventKind, InputRejected, RunStarted, Turn};
+use crate::model::{Answer, AskAnswered, EventKind, Failure, InputRejected, RunStarted, Turn};
 use crate::stream::StreamedEvent;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
@@ -34,6 +34,8 @@ pub enum Effect<'c> {
         /// The delay.
         delay: Duration,
     },
+    /// The process does not speak the chosen transport.
+    TransportFailed(Failure),
 }
 
 /// What is sent to the adapter. A recording keeps it in this form.

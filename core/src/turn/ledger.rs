@@ -152,6 +152,7 @@ fn combine(a: &Usage, b: &Usage, of: impl Fn(Option<u64>, Option<u64>) -> Option
         cost_source: a.cost_source.max(b.cost_source),
         units: a.units.clone(),
         api_ms: of(a.api_ms, b.api_ms),
+        rounds: of(a.rounds, b.rounds),
     }
 }
 

@@ -48,6 +48,16 @@ impl Timeouts {
         self
     }
 
+    /// The same for an agent that needs this many milliseconds to stop.
+    #[must_use]
+    pub fn with_stop(mut self, stop_ms: Option<u32>) -> Timeouts {
+        /// An adapter must not keep a process alive that its caller wants to be gone.
+        const LONGEST: u32 = 30_000;
+        let needed = Duration::from_millis(stop_ms.unwrap_or(0).min(LONGEST).into());
+        self.grace = self.grace.max(needed);
+        self
+    }
+
     /// No timeout ends the turn, and asks wait for their answers.
     pub fn none() -> Timeouts {
         Timeouts { first_output: None, idle: None, total: None, ask: None, ..Timeouts::default() }

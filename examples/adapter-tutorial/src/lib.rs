@@ -40,7 +40,7 @@ impl Adapter for Scribe {
             Ok(None) => Login::Missing("set SCRIBE_KEY".to_owned()),
             Err(_) => Login::Unknown,
         };
-        binary.capabilities = Capabilities::SESSION_RESUME | Capabilities::TOKEN_USAGE;
+        binary.transport("json-lines", Capabilities::SESSION_RESUME | Capabilities::TOKEN_USAGE);
         Ok(binary)
     }
 

@@ -70,7 +70,7 @@ fn a_session_is_resumed_and_recognized() {
     for (given, resumed) in [("s-1", true), ("s-2", false)] {
         let mut scribe = Scribe::default();
         let turn = Turn { session: SessionChoice::Resume(given.to_owned()), ..testing::turn::<Scribe>("hello") };
-        let launch = scribe.build_args(&turn, &testing::binary("1.2.0")).expect("a command line");
+        let launch = scribe.build_args(&turn, &testing::binary("1.2.0"), "").expect("a command line");
         assert_eq!(launch.args, ["--json", "--resume", given].map(Into::into));
         let effects = testing::play(&mut scribe, Stream::Stdout, TRANSCRIPT, 1);
         assert!(matches!(testing::events(&effects)[0], Event::Session(session) if session.resumed == Some(resumed)));
@@ -81,7 +81,7 @@ fn a_session_is_resumed_and_recognized() {
 fn unsupported_settings_are_reported() {
     let plain = testing::turn::<Scribe>("hello");
     let unsupported = |turn: &Turn| -> Vec<String> {
-        let launch = Scribe::default().build_args(turn, &testing::binary("1.2.0")).expect("a command line");
+        let launch = Scribe::default().build_args(turn, &testing::binary("1.2.0"), "").expect("a command line");
         launch.unsupported.into_iter().map(|setting| setting.name).collect()
     };
     assert_eq!(unsupported(&plain), [] as [&str; 0]);

@@ -124,17 +124,19 @@ impl Instance {
         self.cleaned(found)
     }
 
-    pub(crate) async fn build_args(&mut self, turn: &Turn, binary: &Binary) -> Result<Result<Launch, Failure>, Fault> {
-        let launch = call!(self, "build-args", false, build_args(turn, binary));
-        self.cleaned(launch)
-    }
-
-    pub(crate) async fn build_prompt(
+    pub(crate) async fn build_args(
         &mut self,
         turn: &Turn,
         binary: &Binary,
-    ) -> Result<Result<PromptDelivery, Failure>, Fault> {
-        let prompt = call!(self, "build-prompt", false, build_prompt(turn, binary));
+        transport: &str,
+    ) -> Result<Result<Launch, Failure>, Fault> {
+        let launch = call!(self, "build-args", false, build_args(turn, binary, transport));
+        self.cleaned(launch)
+    }
+
+    /// Of the turn that `build-args` was given.
+    pub(crate) async fn build_prompt(&mut self) -> Result<Result<PromptDelivery, Failure>, Fault> {
+        let prompt = call!(self, "build-prompt", false, build_prompt());
         self.cleaned(prompt)
     }
 

@@ -1,6 +1,6 @@
 //! Explains a turn: what would be started, found without starting anything. The adapter's probes are refused and listed.
 
-use super::plan::{plan, refused};
+use super::plan::{choose_transports, plan, refused};
 use super::start::Launcher;
 use crate::error::{Error, Result};
 use crate::guest::{Adapter, Environment, Imports, Instance};
@@ -65,7 +65,10 @@ impl Launcher {
         explained.binary = Some(binary.clone());
         let imports = self.imports(grants, environment);
         let mut instance = Instance::start(adapter.component(), Some(imports)).await?;
-        explained.plan = Some(plan(adapter, &mut instance, &explained.turn, &binary, grants, environment).await?);
+        let transports = choose_transports(id, &binary, &explained.turn, false)?;
+        let (turn, transport) = (&explained.turn, transports[0]);
+        let planned = plan(adapter, &mut instance, turn, &binary, grants, environment, transport).await?;
+        explained.plan = Some(planned);
         Ok(())
     }
 }

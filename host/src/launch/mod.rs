@@ -1,5 +1,6 @@
 //! From a turn to a started process: finds the agent, builds and checks the command line, writes the files.
 
+mod attachments;
 mod diagnose;
 mod environment;
 mod explain;

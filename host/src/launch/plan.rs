@@ -4,8 +4,24 @@ use crate::error::{Error, Result};
 use crate::guest::{Adapter, Environment, Instance, Launch, PromptDelivery};
 use std::collections::HashSet;
 use std::path::{Component, Path};
-use wharf_core::model::{Arg, Binary, Capability, ErrorClass, Failure, Plan, Retry, SessionChoice, Turn};
-use wharf_core::policy::{Denial, Grants};
+use wharf_core::model::{
+    Arg, Binary, Capability, ErrorClass, Failure, Plan, Retry, SessionChoice, Transport, Turn, UnsupportedSetting,
+};
+use wharf_core::policy::{Denial, Grants, transports};
+
+/// The transports for a turn, in the order in which they are tried; at least one.
+pub(crate) fn choose_transports<'b>(
+    id: &str,
+    binary: &'b Binary,
+    turn: &Turn,
+    keep_alive: bool,
+) -> Result<Vec<&'b Transport>> {
+    let chosen = transports(binary, turn, keep_alive)?;
+    if chosen.is_empty() {
+        return Err(Error::adapter(format!("the adapter {id} violated the interface: it named no transport")));
+    }
+    Ok(chosen)
+}
 
 /// Lets the adapter build its command line, and checks it.
 pub(crate) async fn plan(
@@ -15,9 +31,10 @@ pub(crate) async fn plan(
     binary: &Binary,
     grants: &Grants,
     environment: &Environment,
+    transport: &Transport,
 ) -> Result<Plan> {
     let id = &adapter.info().id;
-    let plan = plan_unchecked(id, instance, turn, binary).await?;
+    let plan = plan_unchecked(id, instance, turn, binary, transport).await?;
     let denied = |denial: Denial| {
         Error::adapter(format!("the adapter {id} requested {denial}")).with_hint(format!(
             "`wharf adapters show {}` prints what it requests and the grants to add",
@@ -32,13 +49,18 @@ pub(crate) async fn plan(
 }
 
 /// Lets the adapter build its command line for something that will not be started.
-pub(crate) async fn plan_unchecked(id: &str, instance: &mut Instance, turn: &Turn, binary: &Binary) -> Result<Plan> {
+pub(crate) async fn plan_unchecked(
+    id: &str,
+    instance: &mut Instance,
+    turn: &Turn,
+    binary: &Binary,
+    transport: &Transport,
+) -> Result<Plan> {
     let launch = instance
-        .build_args(turn, binary)
+        .build_args(turn, binary, &transport.name)
         .await?
         .map_err(|failure| not_built(id, "build the command line", &failure))?;
-    let prompt =
-        instance.build_prompt(turn, binary).await?.map_err(|failure| not_built(id, "build the prompt", &failure))?;
+    let prompt = instance.build_prompt().await?.map_err(|failure| not_built(id, "build the prompt", &failure))?;
     check_files(id, &launch)?;
     let mut plan = Plan::new(binary.program.clone());
     plan.args = binary.leading_args.iter().map(Arg::text).collect();
@@ -53,14 +75,39 @@ pub(crate) async fn plan_unchecked(id: &str, instance: &mut Instance, turn: &Tur
     plan.files = launch.files;
     plan.framing = launch.framing;
     plan.exit_behavior = launch.exit_behavior;
+    plan.transport.clone_from(&transport.name);
+    (plan.stop_signal, plan.stop_ms) = (launch.stop_signal, launch.stop_ms);
+    plan.enforced = enforced(id, &launch.enforced, turn)?;
     plan.unsupported = launch.unsupported;
+    plan.unsupported.extend(not_enforced(turn, &plan.enforced));
     plan.instructions = launch.instructions;
     if turn.session == SessionChoice::Fresh(None) {
         // The adapter cannot use the id that it was offered, which no caller asked for.
         plan.unsupported.retain(|setting| setting.name != "session");
     }
-    plan.no_messages = why_no_messages(plan.stdin_open, &binary.capabilities).map(str::to_owned);
+    plan.no_messages = why_no_messages(plan.stdin_open, &transport.capabilities).map(str::to_owned);
     Ok(plan)
+}
+
+/// The rules of the turn's policy that the agent enforces itself.
+fn enforced(id: &str, positions: &[u32], turn: &Turn) -> Result<Vec<usize>> {
+    let position = |position: &u32| {
+        let position = *position as usize;
+        (position < turn.policy.len()).then_some(position).ok_or_else(|| {
+            Error::adapter(format!("the adapter {id} violated the interface: the policy has no rule {position}"))
+        })
+    };
+    positions.iter().map(position).collect()
+}
+
+/// The rules of the policy that nobody enforces.
+fn not_enforced(turn: &Turn, enforced: &[usize]) -> Vec<UnsupportedSetting> {
+    let left = turn.policy.iter().enumerate().filter(|(position, _)| !enforced.contains(position));
+    left.map(|(_, rule)| UnsupportedSetting {
+        name: "policy".to_owned(),
+        reason: format!("the agent does not enforce the rule `{rule}`"),
+    })
+    .collect()
 }
 
 /// Why the agent takes no messages in the middle of its turn, if so.
@@ -131,7 +178,10 @@ mod tests {
             files,
             framing: Framing::Lines,
             exit_behavior: ExitBehavior::ByItself,
+            stop_signal: None,
+            stop_ms: None,
             unsupported: vec![],
+            enforced: vec![],
             instructions: vec![],
         };
         check_files("a", &launch).expect("every file exists");

@@ -1,9 +1,10 @@
 //! Starts a run: everything between a caller's turn and a live process.
 
+use super::attachments;
 use super::environment::{check_home, create_state_dir, environment_for};
 use super::files::launch_folder;
 use super::options::{RunOptions, WhenBusy};
-use super::plan::plan;
+use super::plan::{choose_transports, plan};
 use super::resolve::{Remembered, Resolved};
 use super::session::SessionUse;
 use crate::config::Config;
@@ -69,8 +70,9 @@ impl Launcher {
         turn: Turn,
         grants: &Grants,
         environment: &Environment,
+        keep_alive: bool,
     ) -> Result<Prepared> {
-        let prepared = self.prepare_unredacted(adapter, turn, grants, environment).await;
+        let prepared = self.prepare_unredacted(adapter, turn, grants, environment, keep_alive).await;
         // A probe may print what it got, and an error may quote it.
         prepared.map_err(|error| error.redacted(&environment.secrets(grants)))
     }
@@ -81,12 +83,14 @@ impl Launcher {
         turn: Turn,
         grants: &Grants,
         environment: &Environment,
+        keep_alive: bool,
     ) -> Result<Prepared> {
         let turn = self.complete_turn(adapter, turn)?;
         let resolved = self.resolve(adapter, grants, environment).await?;
         let imports = self.imports(grants, environment);
         let mut instance = Instance::start(adapter.component(), Some(imports)).await?;
-        let plan = plan(adapter, &mut instance, &turn, &resolved.binary, grants, environment).await?;
+        let transports = choose_transports(&adapter.info().id, &resolved.binary, &turn, keep_alive)?;
+        let plan = plan(adapter, &mut instance, &turn, &resolved.binary, grants, environment, transports[0]).await?;
         Ok(Prepared { turn, resolved, plan, instance })
     }
 
@@ -94,11 +98,26 @@ impl Launcher {
     pub(super) fn complete_turn(&self, adapter: &Adapter, turn: Turn) -> Result<Turn> {
         let info = adapter.info();
         let mut turn = complete_folders(turn)?;
+        attachments::complete(&mut turn.attachments)?;
+        self.check_extra_args(adapter, &turn)?;
         let configured = adapter.config_keys().iter().filter_map(|key| self.config.options.get(key));
         for (name, value) in configured.flatten() {
             turn.options.entry(name.clone()).or_insert_with(|| value.clone());
         }
         Ok(turn.complete(&info.id, &info.options, || uuid::Uuid::new_v4().to_string())?)
+    }
+
+    /// Raw arguments can undo what the other settings of a turn say, so that the user's own file must allow them.
+    fn check_extra_args(&self, adapter: &Adapter, turn: &Turn) -> Result<()> {
+        let allowed = adapter.config_keys().iter().any(|key| self.config.extra_args.contains(key));
+        if turn.extra_args.is_empty() || allowed {
+            return Ok(());
+        }
+        let name = adapter.name();
+        Err(Error::new(ErrorKind::Config, format!("extra arguments for the agent of {name} are not granted"))
+            .with_hint(format!(
+                "add `extra_args = [\"{name}\"]` to your configuration: they can undo other settings of a turn"
+            )))
     }
 
     /// Starts a run.
@@ -116,7 +135,7 @@ impl Launcher {
         check_labels(&options.labels, &secrets)?;
         check_home(&options)?;
         create_state_dir(&options)?;
-        let prepared = self.prepare(adapter, turn, &grants, &environment).await?;
+        let prepared = self.prepare(adapter, turn, &grants, &environment, options.keep_alive).await?;
         let started =
             self.launch(adapter, prepared, options, sessions, (environment, grants, secrets.clone()), permit).await;
         started.map_err(|error| error.redacted(&secrets))
@@ -188,6 +207,7 @@ impl Launcher {
             started: Box::new(launch.started.clone()),
             prompt: plan.stdin,
             stdin_open: plan.stdin_open,
+            stop_signal: plan.stop_signal,
             lines_only: options.lines_only,
             on_session: Box::new(move |id| session.iter().for_each(|session| session.named(&secrets.redact(id)))),
         };
@@ -211,7 +231,7 @@ impl Launcher {
         options: RunOptions,
     ) -> Exchange {
         let driver = Driver::new(DriverConfig {
-            timeouts: options.timeouts.unwrap_or_else(|| self.config.timeouts.timeouts()),
+            timeouts: options.timeouts.unwrap_or_else(|| self.config.timeouts.timeouts()).with_stop(plan.stop_ms),
             rules: options.rules,
             exit_behavior: plan.exit_behavior,
             stdin_open: plan.stdin_open,
@@ -229,6 +249,7 @@ impl Launcher {
             adapter: adapter.clone(),
             turn,
             binary: launch.binary.clone(),
+            transport: plan.transport.clone(),
             framing: plan.framing,
             frame_limit: launch.frame_limit,
         };
@@ -286,7 +307,11 @@ fn run_started(
     options: &RunOptions,
     record: &RunRecord,
 ) -> RunStarted {
-    let agent = AgentId { program: resolved.binary.program.clone(), version: resolved.binary.version.clone() };
+    let agent = AgentId {
+        program: resolved.binary.program.clone(),
+        version: resolved.binary.version.clone(),
+        transport: plan.transport.clone(),
+    };
     let mut started = RunStarted::new(record.run(), record.started(), adapter.id(), agent);
     started.prompt.clone_from(&turn.prompt);
     started.workspace = turn.workspace.to_string_lossy().into_owned();

@@ -5,7 +5,7 @@ use super::reader::RecordingReader;
 use crate::error::{Error, Result};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
-use wharf_core::model::{Binary, EventKind, Exit, ExitBehavior, Framing, Prices, RunStarted, Turn, Usage};
+use wharf_core::model::{Binary, EventKind, Exit, ExitBehavior, Framing, Prices, RunStarted, Transport, Turn, Usage};
 use wharf_core::turn::EndFacts;
 
 /// The first record of a recording: everything that a replay needs beside the bytes.
@@ -38,6 +38,12 @@ pub struct LaunchRecord {
 }
 
 impl LaunchRecord {
+    /// How the host talked to the agent.
+    pub(crate) fn transport(&self) -> Transport {
+        let name = &self.started.agent.transport;
+        self.binary.transport(name).cloned().unwrap_or_else(|| Transport::named(name))
+    }
+
     /// Reads the first record of a recording.
     pub(crate) fn read(path: &Path) -> Result<LaunchRecord> {
         let mut reader = RecordingReader::open(path).map_err(unreadable)?;

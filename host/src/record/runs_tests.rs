@@ -25,7 +25,7 @@ fn labels(pairs: &[(&str, &str)]) -> Labels {
 fn create_launched(root: &Path, id: &str, workspace: &str, labels: Labels) {
     let folder = RunFolder::create(root, id).expect("created");
     let adapter = AdapterId { id: "echo".to_owned(), version: "0.1.0".to_owned(), sha256: "ad".repeat(32) };
-    let agent = AgentId { program: "/bin/agent".to_owned(), version: None };
+    let agent = AgentId { program: "/bin/agent".to_owned(), version: None, transport: "lines".to_owned() };
     let mut started = RunStarted::new(id, SystemTime::now(), adapter, agent);
     started.prompt = "Fix it".to_owned();
     started.workspace = workspace.to_owned();

@@ -6,7 +6,7 @@ use crate::guest::{Adapter, Instance};
 use crate::launch::plan_unchecked;
 use crate::record::{EndRecord, LaunchRecord};
 use std::time::{Duration, SystemTime};
-use wharf_core::model::{AgentId, Binary, Exit, Prices, RunStarted, Turn, Usage};
+use wharf_core::model::{AgentId, Binary, Exit, Prices, RunStarted, Transport, Turn, Usage};
 use wharf_core::stream::frame::DEFAULT_FRAME_LIMIT;
 use wharf_core::turn::{AdapterInput, EndFacts};
 
@@ -40,8 +40,10 @@ pub(crate) async fn capture(adapter: &Adapter, capture: Capture) -> Result<Repla
     let mut binary = Binary::new("/unknown");
     binary.version.clone_from(&capture.agent_version);
     let mut instance = Instance::start(adapter.component(), None).await?;
-    let plan = plan_unchecked(&info.id, &mut instance, &turn, &binary).await?;
-    let agent = AgentId { program: binary.program.clone(), version: binary.version.clone() };
+    // Without a name it is the adapter's default.
+    let transport = Transport::named(turn.transport.clone().unwrap_or_default());
+    let plan = plan_unchecked(&info.id, &mut instance, &turn, &binary, &transport).await?;
+    let agent = AgentId { program: binary.program.clone(), version: binary.version.clone(), transport: transport.name };
     let mut started = RunStarted::new("", SystemTime::UNIX_EPOCH, adapter.id(), agent);
     started.prompt.clone_from(&turn.prompt);
     started.unsupported = plan.unsupported;

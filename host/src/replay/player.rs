@@ -101,7 +101,8 @@ impl Player {
         timed: bool,
     ) -> Result<Player> {
         let mut instance = Instance::start(adapter.component(), Some(Imports::replaying())).await?;
-        let _ = plan_unchecked(&adapter.info().id, &mut instance, &launch.turn, &launch.binary).await?;
+        let transport = launch.transport();
+        let _ = plan_unchecked(&adapter.info().id, &mut instance, &launch.turn, &launch.binary, &transport).await?;
         let driver = Driver::new(DriverConfig {
             // Timeouts do not expire in a replay: what they did is in the recording.
             timeouts: Timeouts::none(),
@@ -118,6 +119,7 @@ impl Player {
             ..DriverConfig::default()
         });
         let context = TurnContext {
+            transport: launch.started.agent.transport.clone(),
             adapter: adapter.clone(),
             turn: launch.turn.clone(),
             binary: launch.binary.clone(),

@@ -17,7 +17,7 @@ use std::time::Duration;
 use tokio::process::{ChildStderr, ChildStdout};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
-use wharf_core::model::{EventKind, Exit, LogLevel, RunStarted};
+use wharf_core::model::{EventKind, Exit, LogLevel, RunStarted, StopSignal};
 use wharf_core::turn::{Action, EventSink as _, Input};
 use wharf_supervisor::{Cleanup, Process};
 
@@ -61,6 +61,8 @@ pub(crate) struct Parts {
     pub(crate) prompt: Vec<u8>,
     /// Whether stdin stays open after that.
     pub(crate) stdin_open: bool,
+    /// The signal that stops the agent best.
+    pub(crate) stop_signal: Option<StopSignal>,
     /// Whether the reader wants lines of JSON only.
     pub(crate) lines_only: bool,
     /// Called with the id of the session when the agent has named it.
@@ -76,6 +78,7 @@ pub(crate) struct EventLoop {
     pub(super) process: Process,
     pub(super) clock: RunClock,
     started: Option<Box<RunStarted>>,
+    stop_signal: Option<StopSignal>,
     pub(super) stdin: Stdin,
     stdout: Pipe<ChildStdout>,
     stderr: Pipe<ChildStderr>,
@@ -111,8 +114,18 @@ impl EventLoop {
         events: mpsc::Sender<Batch>,
         commands: mpsc::UnboundedReceiver<Command>,
     ) -> EventLoop {
-        let Parts { exchange, mut journal, mut process, clock, started, prompt, stdin_open, lines_only, on_session } =
-            parts;
+        let Parts {
+            exchange,
+            mut journal,
+            mut process,
+            clock,
+            started,
+            prompt,
+            stdin_open,
+            stop_signal,
+            lines_only,
+            on_session,
+        } = parts;
         let stdout = Pipe::new(process.take_stdout(), journal.secrets());
         let stderr = Pipe::new(process.take_stderr(), journal.secrets());
         let mut stdin = Stdin::new(process.take_stdin(), prompt.len());
@@ -129,6 +142,7 @@ impl EventLoop {
             process,
             clock,
             started: Some(started),
+            stop_signal,
             stdin,
             stdout,
             stderr,
@@ -367,6 +381,7 @@ impl EventLoop {
                 }
                 Action::CloseStdin => self.stdin.close(),
                 // A process that has exited already needs no signal.
+                Action::Terminate if self.stop_signal == Some(StopSignal::Interrupt) => drop(self.process.interrupt()),
                 Action::Terminate => drop(self.process.terminate()),
                 Action::Kill => drop(self.process.kill()),
                 Action::Write(_) | Action::Send(_) => {}

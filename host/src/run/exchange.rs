@@ -22,6 +22,7 @@ pub(crate) struct TurnContext {
     pub(crate) adapter: Adapter,
     pub(crate) turn: Turn,
     pub(crate) binary: Binary,
+    pub(crate) transport: String,
     pub(crate) framing: Framing,
     pub(crate) frame_limit: usize,
 }
@@ -30,8 +31,8 @@ impl TurnContext {
     /// A fresh instance that has built its arguments and its prompt, as the first one had.
     pub(super) async fn instance(&self, imports: Option<Imports>) -> Result<Instance, Fault> {
         let mut instance = Instance::start(self.adapter.component(), imports).await?;
-        let _ = instance.build_args(&self.turn, &self.binary).await?;
-        let _ = instance.build_prompt(&self.turn, &self.binary).await?;
+        let _ = instance.build_args(&self.turn, &self.binary, &self.transport).await?;
+        let _ = instance.build_prompt().await?;
         Ok(instance)
     }
 

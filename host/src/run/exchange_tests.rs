@@ -41,6 +41,7 @@ impl Scene {
         let mut turn = Turn::new("hi");
         turn.approvals = Approvals::Ask;
         let context = TurnContext {
+            transport: "lines".to_owned(),
             adapter: adapter.clone(),
             turn,
             binary: Binary::new("/bin/agent"),
@@ -82,7 +83,7 @@ async fn play(adapter: &Adapter, trap_after: Option<usize>) -> (Vec<EventKind>, 
     let record = RunRecord::new(folder.path(), true, &RecordingConfig::default()).expect("a run folder");
     let mut scene = Scene::new(adapter, &record, trap_after).await;
 
-    let agent = AgentId { program: "/bin/agent".to_owned(), version: None };
+    let agent = AgentId { program: "/bin/agent".to_owned(), version: None, transport: "lines".to_owned() };
     let started = RunStarted::new("run", SystemTime::UNIX_EPOCH, adapter.id(), agent);
     let (exchange, mut io, actions) = scene.parts();
     actions.extend(exchange.input(Input::Started(Box::new(started)), None, &mut io));

@@ -27,7 +27,9 @@ pub(crate) fn resolve(host: &dyn Host, environment: &Environment) -> Result<Bina
         binary.support = Support::Unsupported;
         binary.note(LogLevel::Error, format!("it has no {flag}, which every turn needs"), Some(INSTALL));
     }
-    binary.capabilities = capabilities(version);
+    let control = Capabilities::DUPLEX | Capabilities::ASKS | Capabilities::STEERING | Capabilities::INTERRUPT;
+    binary.transport(STREAM_JSON, capabilities(version));
+    binary.transport(CONTROL, capabilities(version) | control);
     if let Some(version) = version {
         binary.login = login(host, &binary, version);
     }
@@ -57,6 +59,11 @@ fn at_home(place: &str, home: Option<&str>) -> Option<String> {
     }
 }
 
+/// The transport without the control protocol: the prompt goes to stdin, which is then closed.
+const STREAM_JSON: &str = "stream-json";
+/// The same lines, with the control protocol.
+pub(crate) const CONTROL: &str = "control";
+
 /// What a version can do. An unknown version is treated as a new one.
 fn capabilities(version: Option<Version>) -> Capabilities {
     let always = Capabilities::STREAMING
@@ -72,10 +79,6 @@ fn capabilities(version: Option<Version>) -> Capabilities {
         | Capabilities::COST_TRACKING
         | Capabilities::BUDGET_CAP
         | Capabilities::TURN_CAP
-        | Capabilities::DUPLEX
-        | Capabilities::ASKS
-        | Capabilities::STEERING
-        | Capabilities::INTERRUPT
         | Capabilities::TOOL_RULES
         | Capabilities::MCP_SERVERS
         | Capabilities::STRUCTURED_OUTPUT;
@@ -174,10 +177,10 @@ mod tests {
         ] {
             let binary = resolve(&installed(version), &environment()).expect("a binary");
             assert_eq!((binary.version.as_deref(), binary.support), (Some(version), support));
-            assert_eq!(binary.capabilities.contains(Capabilities::EFFORT_LEVELS), efforts, "{version}");
-            assert_eq!(binary.capabilities.contains(Capabilities::BARE_MODE), efforts, "{version}");
-            assert!(!binary.capabilities.contains(Capabilities::PROMPT_VIA_ARG));
-            assert!(binary.capabilities.contains(Capabilities::SESSION_RESUME | Capabilities::COST_TRACKING));
+            assert_eq!(binary.can(Capabilities::EFFORT_LEVELS), efforts, "{version}");
+            assert_eq!(binary.can(Capabilities::BARE_MODE), efforts, "{version}");
+            assert!(!binary.can(Capabilities::PROMPT_VIA_ARG));
+            assert!(binary.can(Capabilities::SESSION_RESUME | Capabilities::COST_TRACKING));
         }
     }
 

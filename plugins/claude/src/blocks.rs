@@ -65,9 +65,9 @@ impl Partial {
         let parent = parent.filled();
         match kind.name().ok_or(Malformed)? {
             // A missing text is empty.
-            "text_delta" => text.text().into_iter().for_each(|text| out.text_delta(id, parent.as_deref(), text)),
+            "text_delta" => text.text().into_iter().for_each(|text| out.text_delta(&*id, parent.as_deref(), text)),
             "thinking_delta" => {
-                thinking.text().into_iter().for_each(|text| out.thinking_delta(id, parent.as_deref(), text));
+                thinking.text().into_iter().for_each(|text| out.thinking_delta(&*id, parent.as_deref(), text));
             }
             "input_json_delta" | "signature_delta" | "citations_delta" | "compaction_delta" => {}
             other => out.unknown(&format!("content_block_delta/{other}")),
@@ -79,7 +79,7 @@ impl Partial {
     pub(crate) fn abandon(&mut self, from: u64, out: &mut Effects) {
         for block in std::mem::take(&mut self.blocks) {
             if block.index >= from {
-                out.emit(Event::Discard(self.block_id(block.index)));
+                out.emit(Event::Discard(self.block_id(block.index).into()));
             }
         }
     }
@@ -114,7 +114,7 @@ impl Partial {
     fn discard_pending(&mut self, out: &mut Effects) {
         for block in std::mem::take(&mut self.blocks) {
             if !block.ended {
-                out.emit(Event::Discard(self.block_id(block.index)));
+                out.emit(Event::Discard(self.block_id(block.index).into()));
             }
         }
     }

@@ -79,7 +79,6 @@ impl Control {
                 self.send_prompt(out);
                 out.write_line(user_line(&escape_slash(text, self.commands)));
             }
-            Input::NextTurn(turn) if self.duplex => self.next_turn(&turn, out),
             // In one-shot mode the host stops the process.
             Input::Cancel if self.duplex => {
                 self.prompt = None;
@@ -88,16 +87,15 @@ impl Control {
             Input::Oversized(frame) => {
                 out.notice(LogLevel::Warn, format!("skipped a line of {} bytes: it is too long", frame.length));
             }
-            Input::Start
-            | Input::Answer(_)
-            | Input::Timer(_)
-            | Input::Message(_)
-            | Input::NextTurn(_)
-            | Input::Cancel => {}
+            _ => {}
         }
     }
 
-    fn next_turn(&mut self, turn: &Turn, out: &mut Effects) {
+    /// Starts another turn in the same process.
+    pub(crate) fn next_turn(&mut self, turn: &Turn, out: &mut Effects) {
+        if !self.duplex {
+            return;
+        }
         if turn.model.is_some() && turn.model != self.model {
             self.model.clone_from(&turn.model);
             let request = Object::new().str("subtype", "set_model").maybe_str("model", turn.model.as_deref());
@@ -188,15 +186,13 @@ impl Control {
             None => name.into_owned(),
         };
         let mut ask = Ask {
-            id: id.to_owned(),
-            kind: AskKind::Permission,
-            title,
             tool_id: tool_id.string(),
             detail: raw.clone(),
             choices: vec![choice("allow", ChoiceKind::AllowOnce, "Allow")],
             free_text: true,
             input_editable: true,
             tool: Some(tool),
+            ..Ask::new(id, AskKind::Permission, title)
         };
         let subject = if ask.tool.as_deref() == Some("AskUserQuestion")
             && let Some((question, options)) = single_question(input)
@@ -235,15 +231,13 @@ impl Control {
             choice("deny", ChoiceKind::RejectOnce, "Block, with a reason"),
         ];
         out.emit(Event::Ask(Ask {
-            id: id.to_owned(),
-            kind,
-            title,
             tool,
             tool_id: tool_id.clone(),
             detail: input.raw().to_owned(),
             choices,
             free_text: true,
             input_editable: event == "PreToolUse",
+            ..Ask::new(id, kind, title)
         }));
         self.asks.insert(id.to_owned(), OpenAsk { tool_id, subject: Subject::Gate { event, input: tool_input } });
         Ok(())

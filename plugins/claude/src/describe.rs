@@ -122,7 +122,6 @@ pub(crate) fn info() -> AdapterInfo {
             Some("false"),
             "a prompt that starts with / is a command of Claude Code",
         )
-        .option("duplex", OptionKind::Flag, Some("false"), "keep stdin open: messages during a turn, interrupts")
         .option(
             "gates",
             OptionKind::List,

@@ -5,6 +5,7 @@
 //! run. With `--setting-sources user --strict-mcp-config` they do not. Its instructions are read all the same: see
 //! `instructions`.
 
+use crate::binary::CONTROL;
 use crate::instructions as workspace;
 use wharf_adapter::{
     Approvals, Binary, Effort, ErrorClass, ExitBehavior, Failure, Launch, SessionChoice, Setting, Settings, Turn,
@@ -32,8 +33,8 @@ fn is_since(binary: &Binary, since: Version) -> Option<bool> {
 }
 
 /// Whether the turn needs stdin beyond the prompt.
-pub(crate) fn is_duplex(turn: &Turn) -> bool {
-    turn.approvals == Approvals::Ask || turn.option("duplex").is_true() || turn.option("gates").items().next().is_some()
+pub(crate) fn is_duplex(turn: &Turn, transport: &str) -> bool {
+    transport == CONTROL || turn.option("gates").items().next().is_some()
 }
 
 /// The prompt, written so that it reaches the model.
@@ -58,7 +59,7 @@ pub(crate) fn build(settings: &mut Settings<'_>, binary: &Binary) -> Result<Laun
     if settings.stream_text() {
         launch.arg("--include-partial-messages");
     }
-    if is_duplex(settings.turn()) {
+    if is_duplex(settings.turn(), settings.transport()) {
         launch.pair("--input-format", "stream-json");
         launch.exit_behavior = ExitBehavior::WhenStdinCloses;
     }

@@ -59,9 +59,9 @@ impl Adapter for Claude {
         launch::build(settings, binary)
     }
 
-    fn build_prompt(&mut self, turn: &Turn, _binary: &Binary) -> Result<PromptDelivery, Failure> {
+    fn build_prompt(&mut self, turn: &Turn, _binary: &Binary, transport: &str) -> Result<PromptDelivery, Failure> {
         let prompt = launch::prompt(turn)?;
-        Ok(if launch::is_duplex(turn) {
+        Ok(if launch::is_duplex(turn, transport) {
             self.control.prepare(turn, prompt);
             PromptDelivery::InProtocol
         } else {
@@ -88,12 +88,14 @@ impl Adapter for Claude {
                 if matches!(input, Input::Start) && self.unread {
                     out.notice(LogLevel::Info, NOT_READ);
                 }
-                if let Input::NextTurn(_) = &input {
-                    self.lines.next_turn();
-                }
                 self.control.handle(input, out);
             }
         }
+    }
+
+    fn next_turn(&mut self, turn: &Turn, out: &mut Effects) {
+        self.lines.next_turn();
+        self.control.next_turn(turn, out);
     }
 
     fn finish(&mut self, _host: &dyn Host, _exit: ExitStatus, out: &mut Effects) {

@@ -97,7 +97,7 @@ impl LineParser {
             // Retracts an earlier line.
             "tombstone" => {
                 if let Some(uuid) = line.at(&["message", "uuid"]).filled() {
-                    out.emit(Event::Discard(self.partial.id_of(&uuid)));
+                    out.emit(Event::Discard(self.partial.id_of(&uuid).into()));
                 }
             }
             "conversation_reset" => out.notice(LogLevel::Info, "the conversation was reset"),
@@ -120,7 +120,7 @@ impl LineParser {
                     // The result of an open call follows and has its text. Each denial is reported once.
                     if !self.tools.deny(&id) && self.tools.denied(&id) {
                         let denied = ToolCall::new(&id, ToolStatus::Denied);
-                        out.tool(ToolCall { name: name.string(), parent: parent.string(), ..denied });
+                        out.tool(ToolCall { name: name.string(), parent: parent.text(), ..denied });
                     }
                 }
             }
@@ -128,7 +128,7 @@ impl LineParser {
                 let [content, model, retracted] =
                     line.pick(["content", "fallback_model", "retracted_message_uuids"])?;
                 for uuid in retracted.items().filter_map(Json::string) {
-                    out.emit(Event::Discard(self.partial.id_of(&uuid)));
+                    out.emit(Event::Discard(self.partial.id_of(&uuid).into()));
                 }
                 out.notice(LogLevel::Warn, content.str().unwrap_or_default());
                 self.switch_model(model.string(), out);

@@ -7,7 +7,10 @@ use crate::blocks::BlockKind;
 use crate::failure::AgentError;
 use crate::lines::LineParser;
 use crate::usage::{INPUT_INCLUDES_CACHED, api_figures};
-use wharf_adapter::{ChangeKind, Effects, Event, FileChange, Json, Malformed, ToolCall, ToolStatus, Usage, UsageScope};
+use wharf_adapter::{
+    ChangeKind, Effects, Event, FileChange, Json, Malformed, PlanItem, PlanStatus, Text, ToolCall, ToolStatus, Usage,
+    UsageScope,
+};
 
 /// The model of messages that the CLI wrote itself.
 const SYNTHETIC: &str = "<synthetic>";
@@ -79,11 +82,11 @@ impl LineParser {
         if name.is("TodoWrite") && parent.is_none() {
             let todos = input.get("todos");
             if todos.is_array() {
-                out.emit(Event::Plan(todos.raw().to_owned()));
+                out.emit(Event::Plan(todos.items().filter_map(plan_item).collect()));
             }
         }
         out.tool(ToolCall {
-            parent: parent.map(str::to_owned),
+            parent: parent.map(Text::from),
             name: name.string(),
             input: input.verbatim(),
             ..ToolCall::new(&id, ToolStatus::Running)
@@ -140,7 +143,7 @@ impl LineParser {
         }
         let exit_code = if is_error.is_true() { exit_code(head) } else { None };
         out.tool(ToolCall {
-            parent: parent.map(str::to_owned),
+            parent: parent.map(Text::from),
             output: text.text().or_else(|| text.verbatim()),
             exit_code,
             ..ToolCall::new(&id, status)
@@ -255,4 +258,13 @@ mod tests {
             assert_eq!(exit_code(head), code, "{head}");
         }
     }
+}
+
+fn plan_item(todo: Json<'_>) -> Option<PlanItem> {
+    let status = match todo.get("status").name() {
+        Some("in_progress") => PlanStatus::InProgress,
+        Some("completed") => PlanStatus::Completed,
+        _ => PlanStatus::Pending,
+    };
+    Some(PlanItem { text: todo.get("content").string()?, status })
 }

@@ -24,7 +24,7 @@ pub(crate) fn resolve(host: &dyn Host, environment: &Environment) -> Result<Bina
     }
     let Some(version) = binary.version.as_deref().and_then(Version::find) else {
         // What all versions have: it may be asked without being allowed to look.
-        binary.capabilities = Features::of(&binary).capabilities();
+        Features::of(&binary).transports(&mut binary);
         return Ok(binary);
     };
     // As `gh copilot` none was tested.
@@ -39,7 +39,7 @@ pub(crate) fn resolve(host: &dyn Host, environment: &Environment) -> Result<Bina
         binary.support = Support::Unsupported;
         binary.note(LogLevel::Error, format!("it has no {OUTPUT_FORMAT}, which every turn needs"), Some(INSTALL));
     }
-    binary.capabilities = Features::from_help(&binary, &help).capabilities();
+    Features::from_help(&binary, &help).transports(&mut binary);
     binary.login = login::check(host, environment.home.as_deref(), &mut binary);
     Ok(binary)
 }
@@ -167,7 +167,7 @@ mod tests {
         let binary = resolve(&host, &environment()).expect("a program");
         assert_eq!((binary.program.as_str(), binary.version.as_deref()), ("/usr/bin/copilot", Some("1.0.102")));
         assert_eq!(binary.support, Support::Tested);
-        assert!(binary.capabilities.contains(Capabilities::CHOOSE_SESSION_ID) && binary.leading_args.is_empty());
+        assert!(binary.can(Capabilities::CHOOSE_SESSION_ID) && binary.leading_args.is_empty());
     }
 
     #[test]
@@ -179,7 +179,7 @@ mod tests {
         let named = Environment { program: Some("/opt/copilot".into()), ..environment() };
         let binary = resolve(&host, &named).expect("a program");
         assert_eq!((binary.program.as_str(), binary.version.as_deref()), ("/opt/copilot", Some("1.0.35")));
-        assert!(!binary.capabilities.contains(Capabilities::CHOOSE_SESSION_ID));
+        assert!(!binary.can(Capabilities::CHOOSE_SESSION_ID));
         let missing = Environment { program: Some("/nowhere".into()), ..environment() };
         assert_eq!(resolve(&host, &missing).map_err(|failure| failure.class), Err(ErrorClass::NotFound));
     }
@@ -223,9 +223,9 @@ mod tests {
             .program("copilot", "/usr/bin/copilot")
             .output("/usr/bin/copilot --no-auto-update --version", 0, "GitHub Copilot CLI 1.0.60.")
             .output("/usr/bin/copilot --no-auto-update --help", 0, "  --session-id <id>");
-        let capabilities = resolve(&host, &environment()).expect("a program").capabilities;
-        assert!(capabilities.contains(Capabilities::CHOOSE_SESSION_ID));
-        assert!(!capabilities.contains(Capabilities::TOKEN_USAGE));
+        let found = resolve(&host, &environment()).expect("a program");
+        assert!(found.can(Capabilities::CHOOSE_SESSION_ID));
+        assert!(!found.can(Capabilities::TOKEN_USAGE));
     }
 
     #[test]
@@ -248,8 +248,8 @@ mod tests {
             0,
             "  --session-id <id>",
         );
-        let capabilities = resolve(&host, &environment()).expect("a program").capabilities;
-        assert!(capabilities.contains(Capabilities::CHOOSE_SESSION_ID), "the CLI's own help is read, not gh's");
+        let found = resolve(&host, &environment()).expect("a program");
+        assert!(found.can(Capabilities::CHOOSE_SESSION_ID), "the CLI's own help is read, not gh's");
 
         let failure = resolve(&gh("version 1.0.5 (2024-01-01)"), &environment()).expect_err("another program");
         assert_eq!(failure.retry, Retry::AfterUserAction(INSTALL.to_owned()));
@@ -263,8 +263,8 @@ mod tests {
                 FakeHost::default().program("copilot", "/usr/bin/copilot").with_variable("GH_TOKEN", "gho_x");
             host.outputs.insert("/usr/bin/copilot --no-auto-update --version".into(), output);
             let binary = resolve(&host, &environment()).expect("a program");
+            assert!(!binary.can(Capabilities::CHOOSE_SESSION_ID));
             assert_eq!((binary.version, binary.support, binary.login), (None, Support::BestEffort, Login::Unknown));
-            assert!(!binary.capabilities.contains(Capabilities::CHOOSE_SESSION_ID));
         }
     }
 
@@ -292,7 +292,7 @@ mod tests {
             .output("/usr/bin/copilot --no-auto-update --help", 0, "  --session-id <id>");
         let binary = resolve(&host, &environment()).expect("a program");
         assert_eq!(binary.version.as_deref(), Some("1.0.60"));
-        assert!(!binary.capabilities.contains(Capabilities::TOKEN_USAGE), "1.0.60 has no usage file");
+        assert!(!binary.can(Capabilities::TOKEN_USAGE), "1.0.60 has no usage file");
     }
 
     #[test]

@@ -15,7 +15,7 @@ const INSTRUCTIONS: [&str; 5] =
 
 /// The launch of a turn.
 pub(crate) fn build(settings: &mut Settings<'_>, features: Features) -> Result<Launch, Failure> {
-    let transport = Transport::of(settings.turn());
+    let transport = Transport::named(settings.transport());
     let mut launch = match transport {
         Transport::Lines => {
             let mut launch = Launch::lines(["--output-format", "json", "-s", "--no-ask-user"]);

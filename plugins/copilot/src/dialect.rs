@@ -92,7 +92,7 @@ impl Dialect for Acp {
 
     fn tool(&mut self, tool: &ToolFields<'_>, call: &mut ToolCall, transcript: &Transcript) {
         let agent = tool.meta.at(&["github.com/copilot", "agentId"]).filled();
-        call.parent = agent.and_then(|agent| self.parent_of(&agent, transcript));
+        call.parent = agent.and_then(|agent| self.parent_of(&agent, transcript)).map(Into::into);
         let code = tool.output.get("code").name();
         self.rejected |= code == Some("rejected");
         if call.status == ToolStatus::Failed && matches!(code, Some("rejected" | "denied")) {

@@ -4,6 +4,7 @@
 //! versions is read when they are found, and flags in it become capabilities. An unknown version gets only the features
 //! that all versions have.
 
+use crate::transport::Transport;
 use wharf_adapter::{Binary, Capabilities, Effort, Tested, Version, text};
 
 /// The versions that were tested.
@@ -38,9 +39,9 @@ impl Features {
     pub(crate) fn of(binary: &Binary) -> Features {
         let new = is_new(binary);
         Features {
-            session_id: new || binary.capabilities.contains(Capabilities::CHOOSE_SESSION_ID),
+            session_id: new || binary.can(Capabilities::CHOOSE_SESSION_ID),
             strict_resume: new,
-            usage_file: new || binary.capabilities.contains(Capabilities::TOKEN_USAGE),
+            usage_file: new || binary.can(Capabilities::TOKEN_USAGE),
             credits_cap: new,
             protocol_servers: new,
             efforts: if new { &Effort::ALL } else { OLD_EFFORTS },
@@ -58,26 +59,28 @@ impl Features {
         }
     }
 
-    /// The capabilities for these features.
-    pub(crate) fn capabilities(self) -> Capabilities {
-        let mut all = Capabilities::STREAMING
+    /// Names the transports, each with the capabilities for these features.
+    pub(crate) fn transports(self, binary: &mut Binary) {
+        let always = Capabilities::STREAMING
             | Capabilities::SESSION_RESUME
             | Capabilities::MODEL_DISCOVERY
             | Capabilities::EFFORT_LEVELS
-            | Capabilities::TURN_CAP
-            | Capabilities::DUPLEX
-            | Capabilities::ASKS
-            | Capabilities::INTERRUPT
             | Capabilities::TOOL_RULES
-            | Capabilities::MCP_SERVERS
             | Capabilities::AUTOPILOT;
+        let mut lines = always | Capabilities::TURN_CAP | Capabilities::MCP_SERVERS;
         if self.session_id {
-            all |= Capabilities::CHOOSE_SESSION_ID;
+            lines |= Capabilities::CHOOSE_SESSION_ID;
         }
         if self.usage_file {
-            all |= Capabilities::TOKEN_USAGE;
+            lines |= Capabilities::TOKEN_USAGE;
         }
-        all
+        let mut acp = always | Capabilities::DUPLEX | Capabilities::ASKS | Capabilities::INTERRUPT;
+        if self.protocol_servers {
+            acp |= Capabilities::MCP_SERVERS | Capabilities::TOKEN_USAGE;
+        }
+        binary.transports.clear();
+        binary.transport(Transport::Lines.name(), lines);
+        binary.transport(Transport::Acp.name(), acp);
     }
 }
 
@@ -109,8 +112,11 @@ mod tests {
             let flags = [features.session_id, features.usage_file, features.strict_resume, features.credits_cap];
             assert_eq!(flags, [new; 4], "{version:?}");
             assert_eq!(features.efforts.contains(&Effort::Max), new, "{version:?}");
-            let differ = Capabilities::CHOOSE_SESSION_ID | Capabilities::TOKEN_USAGE;
-            assert_eq!(features.capabilities().intersects(differ), new, "{version:?}");
+            let mut binary = program(version);
+            features.transports(&mut binary);
+            for differs in [Capabilities::CHOOSE_SESSION_ID, Capabilities::TOKEN_USAGE] {
+                assert_eq!(binary.can(differs), new, "{version:?}");
+            }
         }
     }
 
@@ -120,7 +126,7 @@ mod tests {
         assert_eq!(Features::from_help(&between, "--resume --continue"), Features::of(&between));
         let found = Features::from_help(&between, "  --session-id <id>  …\n  --usage-output-file <file>");
         assert!(found.session_id && found.usage_file && !found.strict_resume && !found.credits_cap);
-        between.capabilities = found.capabilities();
+        found.transports(&mut between);
         assert_eq!(Features::of(&between), found);
     }
 
@@ -137,6 +143,8 @@ mod tests {
             | Capabilities::SESSION_PERSISTENCE_CONTROL
             | Capabilities::STRUCTURED_OUTPUT
             | Capabilities::STEERING;
-        assert!(!Features::of(&program(Some("1.0.102"))).capabilities().intersects(lacks));
+        let mut binary = program(Some("1.0.102"));
+        Features::of(&binary).transports(&mut binary);
+        assert!(binary.transports.iter().all(|transport| !transport.capabilities.intersects(lacks)));
     }
 }

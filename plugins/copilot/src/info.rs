@@ -67,7 +67,6 @@ pub(crate) fn describe() -> AdapterInfo {
         .file("~/.copilot/session-state/*/events.jsonl")
         .file("$COPILOT_HOME/config.json")
         .file("$COPILOT_HOME/session-state/*/events.jsonl")
-        .choice("transport", &["auto", "jsonl", "acp"], "how to talk to the CLI; auto uses acp if approvals are ask")
         .option(
             "max-autopilot-continues",
             OptionKind::Integer,

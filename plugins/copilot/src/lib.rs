@@ -72,8 +72,8 @@ impl Adapter for Copilot {
         Ok(launch)
     }
 
-    fn build_prompt(&mut self, turn: &Turn, binary: &Binary) -> Result<PromptDelivery, Failure> {
-        Ok(match Transport::of(turn) {
+    fn build_prompt(&mut self, turn: &Turn, binary: &Binary, transport: &str) -> Result<PromptDelivery, Failure> {
+        Ok(match Transport::named(transport) {
             Transport::Lines => PromptDelivery::Stdin(prompt::text(turn)?.into_bytes()),
             Transport::Acp => {
                 self.acp.prepare(turn, binary.version.as_deref())?;
@@ -95,6 +95,10 @@ impl Adapter for Copilot {
 
     fn handle(&mut self, input: Input, out: &mut Effects) {
         self.acp.handle(input, out);
+    }
+
+    fn next_turn(&mut self, turn: &Turn, out: &mut Effects) {
+        self.acp.next_turn(turn, out);
     }
 
     fn finish(&mut self, host: &dyn Host, _exit: ExitStatus, out: &mut Effects) {

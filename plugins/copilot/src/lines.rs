@@ -288,7 +288,7 @@ impl LineParser {
             // Text streamed under the ids of its parts is repeated by the whole message.
             for part in std::mem::take(&mut self.parts).into_iter().filter(|part| *part != id) {
                 if self.drafts.confirm(&part) {
-                    out.emit(Event::Discard(part));
+                    out.emit(Event::Discard(part.into()));
                 }
             }
         }

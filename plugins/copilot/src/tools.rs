@@ -24,7 +24,7 @@ impl Tools {
         let id = id.string()?;
         let shell = matches!(name.name(), Some("bash" | "powershell" | "shell"));
         out.tool(ToolCall {
-            parent,
+            parent: parent.map(Into::into),
             name: name.string(),
             title: title.string(),
             input: input.verbatim(),
@@ -49,7 +49,7 @@ impl Tools {
             (false, _) => ToolStatus::Failed,
         };
         let output = content.text().or_else(|| error.get("message").text());
-        out.tool(ToolCall { parent, output, exit_code, ..ToolCall::new(&id, status) });
+        out.tool(ToolCall { parent: parent.map(Into::into), output, exit_code, ..ToolCall::new(&id, status) });
         for edit in edits.items() {
             let Some(path) = edit.get("path").string() else { continue };
             let kind = match edit.get("kind").name() {

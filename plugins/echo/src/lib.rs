@@ -1,8 +1,7 @@
 //! The adapter to read first: for an example agent that prints plain JSON lines.
 //!
-//! The agent is `wharf echo-agent` (see `agent/`), or the scripted agent of the tests. It reads its prompt from stdin. If
-//! approvals are `ask`, or messages may come during the turn, stdin stays open, and answers and messages follow there,
-//! one JSON line each.
+//! The agent is `wharf echo-agent` (see `agent/`), or the scripted agent of the tests. It reads its prompt from stdin. Over
+//! the transport `duplex` stdin stays open, and answers and messages follow there, one JSON line each.
 
 use wharf_adapter::json::Object;
 use wharf_adapter::{
@@ -22,6 +21,9 @@ const TESTED: Tested = Tested(&[Version(1, 0, 0)]);
 const INSTALL: &str = "it is part of the program `wharf`, which finds itself; a program that embeds the library names \
     one in its configuration: [programs] echo = \"/path/to/wharf\"";
 
+/// The transport over which stdin stays open.
+const DUPLEX: &str = "duplex";
+
 /// The state of one run: the settings that the output is read with.
 #[derive(Default)]
 pub struct Echo {
@@ -38,8 +40,7 @@ impl Adapter for Echo {
         let info = AdapterInfo::new("echo", "Echo, the example agent", env!("CARGO_PKG_VERSION"))
             .program("wharf-echo-agent")
             .option("script", OptionKind::Text, None, "a script for the agent to follow instead of echoing")
-            .option("delay", OptionKind::Integer, None, "milliseconds between two parts of the answer")
-            .option("duplex", OptionKind::Flag, Some("false"), "keep stdin open: messages during a turn");
+            .option("delay", OptionKind::Integer, None, "milliseconds between two parts of the answer");
         AdapterInfo { tested_with: TESTED.to_string(), install_hint: INSTALL.to_owned(), ..info }
     }
 
@@ -52,15 +53,14 @@ impl Adapter for Echo {
         }
         binary.set_version(Probe::new(host, &binary).version(), TESTED, &[], INSTALL);
         binary.login = Login::Present("not needed".to_owned());
-        binary.capabilities = Capabilities::STREAMING
+        let always = Capabilities::STREAMING
             | Capabilities::SESSION_RESUME
             | Capabilities::CHOOSE_SESSION_ID
             | Capabilities::TOKEN_USAGE
-            | Capabilities::MODEL_DISCOVERY
-            | Capabilities::DUPLEX
-            | Capabilities::ASKS
-            | Capabilities::STEERING
-            | Capabilities::INTERRUPT;
+            | Capabilities::MODEL_DISCOVERY;
+        let duplex = Capabilities::DUPLEX | Capabilities::ASKS | Capabilities::STEERING | Capabilities::INTERRUPT;
+        binary.transport("lines", always);
+        binary.transport(DUPLEX, always | duplex);
         Ok(binary)
     }
 
@@ -96,7 +96,7 @@ impl Adapter for Echo {
         // With `ask` the user answers, otherwise the adapter does. Without duplex the agent never asks.
         let approvals = settings.approvals();
         self.fixed_answer = (approvals != Approvals::Ask).then_some(approvals == Approvals::AllowAll);
-        self.duplex = approvals == Approvals::Ask || settings.option("duplex").is_true();
+        self.duplex = settings.transport() == DUPLEX;
         if self.duplex {
             launch.arg("--duplex");
             launch.exit_behavior = ExitBehavior::WhenStdinCloses;
@@ -104,7 +104,7 @@ impl Adapter for Echo {
         Ok(launch)
     }
 
-    fn build_prompt(&mut self, turn: &Turn, _binary: &Binary) -> Result<PromptDelivery, Failure> {
+    fn build_prompt(&mut self, turn: &Turn, _binary: &Binary, _transport: &str) -> Result<PromptDelivery, Failure> {
         Ok(if self.duplex {
             PromptDelivery::StdinOpen((prompt(turn) + "\n").into_bytes())
         } else {
@@ -128,20 +128,20 @@ impl Adapter for Echo {
                     agent_version: version.string(),
                 }));
             }
-            "delta" => out.text_delta(&id, parent.as_deref(), text.text_or_empty()),
-            "say" => out.message(&id, parent.as_deref(), text.text_or_empty()),
-            "think" => out.thinking(&id, parent.as_deref(), text.text_or_empty()),
-            "retry" => out.emit(Event::Discard(id.into_owned())),
+            "delta" => out.text_delta(&*id, parent.as_deref(), text.text_or_empty()),
+            "say" => out.message(&*id, parent.as_deref(), text.text_or_empty()),
+            "think" => out.thinking(&*id, parent.as_deref(), text.text_or_empty()),
+            "retry" => out.emit(Event::Discard(id.into_owned().into())),
             "tool" => {
                 let [name, status, input, output, code] =
                     line.pick(["name", "status", "input", "output", "exit_code"])?;
                 out.tool(ToolCall {
                     name: name.string(),
-                    parent: parent.map(Into::into),
+                    parent: parent.as_deref().map(Into::into),
                     input: input.verbatim(),
                     output: output.text(),
                     exit_code: code.i32(),
-                    ..ToolCall::new(&id, tool_status(status.name()))
+                    ..ToolCall::new(&*id, tool_status(status.name()))
                 });
             }
             "usage" => {
@@ -178,8 +178,13 @@ impl Adapter for Echo {
             }
             Input::Message(text) => out.write_line(Object::new().str("type", "message").str("text", &text).finish()),
             Input::Cancel => out.write_line(Object::new().str("type", "cancel").finish()),
-            Input::NextTurn(turn) if self.duplex => out.write_line(prompt(&turn)),
-            Input::Start | Input::Oversized(_) | Input::NextTurn(_) | Input::Timer(_) => {}
+            _ => {}
+        }
+    }
+
+    fn next_turn(&mut self, turn: &Turn, out: &mut Effects) {
+        if self.duplex {
+            out.write_line(prompt(turn));
         }
     }
 
@@ -207,15 +212,11 @@ fn ask(id: &str, line: Json<'_>) -> Result<Ask, Malformed> {
     let [title, tool, input] = line.pick(["title", "tool", "input"])?;
     let choice = |id: &str, kind, label: &str| Choice { id: id.to_owned(), kind, label: label.to_owned() };
     Ok(Ask {
-        id: id.to_owned(),
-        kind: AskKind::Permission,
-        title: title.string().unwrap_or_default(),
         tool: tool.string(),
-        tool_id: None,
         detail: if input.is_missing() { Object::new().finish() } else { input.raw().to_owned() },
         choices: vec![choice("allow", ChoiceKind::AllowOnce, "Allow"), choice("deny", ChoiceKind::RejectOnce, "Deny")],
-        free_text: false,
         input_editable: true,
+        ..Ask::new(id, AskKind::Permission, title.string().unwrap_or_default())
     })
 }
 

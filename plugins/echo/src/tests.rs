@@ -5,7 +5,8 @@ use wharf_adapter::ToolRules;
 use wharf_adapter::testing::{binary, set_option, turn};
 
 fn launch(turn: &Turn) -> Launch {
-    Echo::default().build_args(turn, &binary("1.0.0")).expect("a command line")
+    let transport = if turn.approvals == Approvals::Ask { DUPLEX } else { "lines" };
+    Echo::default().build_args(turn, &binary("1.0.0"), transport).expect("a command line")
 }
 
 fn unsupported(turn: &Turn) -> Vec<String> {

@@ -26,12 +26,13 @@ impl Adapter for Plain {
         let mut binary = Binary::at(locate(host, environment, &["plain"], INSTALL)?);
         let version = Probe::new(host, &binary).version();
         binary.set_version(version, TESTED, &[], INSTALL);
-        binary.capabilities = Capabilities::STREAMING
+        let capabilities = Capabilities::STREAMING
             | Capabilities::SESSION_RESUME
             | Capabilities::DUPLEX
             | Capabilities::ASKS
             | Capabilities::INTERRUPT
             | Capabilities::MCP_SERVERS;
+        binary.transport("acp", capabilities);
         Ok(binary)
     }
 
@@ -39,7 +40,7 @@ impl Adapter for Plain {
         Ok(acp::launch(settings, ["acp"]))
     }
 
-    fn build_prompt(&mut self, turn: &Turn, binary: &Binary) -> Result<PromptDelivery, Failure> {
+    fn build_prompt(&mut self, turn: &Turn, binary: &Binary, _transport: &str) -> Result<PromptDelivery, Failure> {
         self.0.prepare(turn, binary.version.as_deref())?;
         Ok(PromptDelivery::InProtocol)
     }
@@ -50,6 +51,10 @@ impl Adapter for Plain {
 
     fn handle(&mut self, input: Input, out: &mut Effects) {
         self.0.handle(input, out);
+    }
+
+    fn next_turn(&mut self, turn: &Turn, out: &mut Effects) {
+        self.0.next_turn(turn, out);
     }
 
     fn finish(&mut self, _host: &dyn Host, _exit: ExitStatus, out: &mut Effects) {

@@ -95,11 +95,6 @@ impl<D: Dialect> Session<D> {
                 self.send(out);
             }
             Input::Answer(answer) => self.answer(&answer, out),
-            Input::NextTurn(_) if self.id.is_none() => out.failed(self.no_session()),
-            Input::NextTurn(turn) => match self.prepare(&turn, None) {
-                Ok(()) => self.configure(out),
-                Err(failure) => out.failed(failure),
-            },
             Input::Timer(number) if self.waiting == Some(number) => {
                 self.waiting = None;
                 self.configure(out);
@@ -109,6 +104,17 @@ impl<D: Dialect> Session<D> {
                 out.notice(LogLevel::Warn, "the agent accepts no messages during a turn");
             }
             _ => {}
+        }
+    }
+
+    /// Starts another turn in the same session.
+    pub fn next_turn(&mut self, turn: &Turn, out: &mut Effects) {
+        if self.id.is_none() {
+            return out.failed(self.no_session());
+        }
+        match self.prepare(turn, None) {
+            Ok(()) => self.configure(out),
+            Err(failure) => out.failed(failure),
         }
     }
 

@@ -25,15 +25,15 @@ pub trait Adapter: Default + 'static {
     fn launch(&mut self, settings: &mut Settings<'_>, binary: &Binary) -> Result<Launch, Failure>;
 
     /// What the host calls: [`Adapter::launch`], with every setting that it did not take reported as unsupported.
-    fn build_args(&mut self, turn: &Turn, binary: &Binary) -> Result<Launch, Failure> {
-        let mut settings = Settings::of(turn);
+    fn build_args(&mut self, turn: &Turn, binary: &Binary, transport: &str) -> Result<Launch, Failure> {
+        let mut settings = Settings::of(turn).over(transport);
         let mut launch = self.launch(&mut settings, binary)?;
         settings.finish(&mut launch);
         Ok(launch)
     }
 
     /// How the prompt reaches the agent. By default it is written to stdin, which is then closed.
-    fn build_prompt(&mut self, turn: &Turn, _binary: &Binary) -> Result<PromptDelivery, Failure> {
+    fn build_prompt(&mut self, turn: &Turn, _binary: &Binary, _transport: &str) -> Result<PromptDelivery, Failure> {
         Ok(PromptDelivery::Stdin(turn.prompt.clone().into_bytes()))
     }
 
@@ -83,7 +83,12 @@ pub trait Adapter: Default + 'static {
         }
     }
 
-    /// Anything but output: the start, an answer, a message, a timer, a cancellation.
+    /// Another turn in the same process: the first one, with another prompt, and perhaps another model and other approvals.
+    /// By default nothing is written, and the caller learns that the agent takes only one turn.
+    fn next_turn(&mut self, _turn: &Turn, _out: &mut Effects) {}
+
+    /// Anything but output: the start, an answer, a message, a timer, a cancellation. Never [`Input::NextTurn`] and
+    /// [`Input::Exited`]: they are [`Adapter::next_turn`] and [`Adapter::finish`].
     fn handle(&mut self, _input: Input, _out: &mut Effects) {}
 
     /// The process has exited. The last chance to emit events, and to look up what the output did not contain.

@@ -1,9 +1,9 @@
 //! Constructors and builders for the interface's records.
 
 use crate::{
-    Access, AdapterInfo, Arg, Binary, Capabilities, ErrorClass, ExitBehavior, Failure, Framing, InstructionFile,
-    Launch, LaunchFile, LogLevel, Login, Note, OptionKind, OptionSpec, Retry, Support, Turn, UnsupportedSetting, Usage,
-    UsageScope,
+    Access, AdapterInfo, Answer, Arg, Ask, AskKind, Binary, Capabilities, ErrorClass, ExitBehavior, Failure, Framing,
+    InstructionFile, Launch, LaunchFile, LogLevel, Login, NextTurn, Note, OptionKind, OptionSpec, Retry, Support, Text,
+    Transport, Turn, UnsupportedSetting, Usage, UsageScope,
 };
 use crate::{Json, json};
 
@@ -95,10 +95,21 @@ impl Binary {
             leading_args: vec![],
             version: None,
             support: Support::BestEffort,
-            capabilities: Capabilities::empty(),
+            unsupported_because: None,
+            transports: vec![],
             login: Login::Unknown,
             notes: vec![],
         }
+    }
+
+    /// Adds a way to talk to the agent. The best comes first.
+    pub fn transport(&mut self, name: &str, capabilities: Capabilities) {
+        self.transports.push(Transport { name: name.to_owned(), capabilities });
+    }
+
+    /// Whether this version can do something over at least one of its transports.
+    pub fn can(&self, capability: Capabilities) -> bool {
+        self.transports.iter().any(|transport| transport.capabilities.contains(capability))
     }
 
     /// Adds a note for the user, shown before the first turn.
@@ -116,7 +127,10 @@ impl Launch {
             files: vec![],
             framing: Framing::Lines,
             exit_behavior: ExitBehavior::ByItself,
+            stop_signal: None,
+            stop_ms: None,
             unsupported: vec![],
+            enforced: vec![],
             instructions: vec![],
         }
     }
@@ -183,7 +197,78 @@ impl From<String> for Arg {
     }
 }
 
+impl<T: AsRef<str> + ?Sized> From<&T> for Text {
+    fn from(text: &T) -> Text {
+        #[inline(never)]
+        fn inline(text: &str) -> Text {
+            Text::Inline(text.to_owned())
+        }
+        inline(text.as_ref())
+    }
+}
+
+/// A span is equal to no text: what it refers to is not known here.
+impl PartialEq<str> for Text {
+    fn eq(&self, text: &str) -> bool {
+        matches!(self, Text::Inline(inline) if inline == text)
+    }
+}
+
+impl PartialEq<&str> for Text {
+    fn eq(&self, text: &&str) -> bool {
+        self == *text
+    }
+}
+
+impl From<String> for Text {
+    fn from(text: String) -> Text {
+        Text::Inline(text)
+    }
+}
+
+impl Ask {
+    /// An ask without choices.
+    pub fn new(id: &str, kind: AskKind, title: impl Into<String>) -> Ask {
+        Ask {
+            id: id.to_owned(),
+            kind,
+            title: title.into(),
+            tool: None,
+            tool_id: None,
+            actions: vec![],
+            detail: "{}".to_owned(),
+            choices: vec![],
+            free_text: false,
+            input_editable: false,
+            form: vec![],
+            schema: None,
+        }
+    }
+}
+
+impl Answer {
+    /// An answer by one of the ask's choices, or a no.
+    pub fn new(ask: &str, choice: Option<&str>) -> Answer {
+        Answer {
+            ask: ask.to_owned(),
+            choice: choice.map(str::to_owned),
+            text: None,
+            input: None,
+            fields: vec![],
+            value: None,
+        }
+    }
+}
+
 impl Turn {
+    /// Becomes another turn in the same process.
+    pub fn follow(&mut self, next: NextTurn) {
+        self.prompt = next.prompt;
+        self.attachments = next.attachments;
+        self.model = next.model;
+        self.approvals = next.approvals;
+    }
+
     /// The value of an option; missing if it was not set and has no default.
     pub fn option(&self, name: &str) -> Json<'_> {
         let value = self.options.iter().find(|(key, _)| key == name).map_or("", |(_, value)| value);
@@ -255,6 +340,7 @@ impl Usage {
             cost_micros: None,
             units: vec![],
             api_millis: None,
+            rounds: None,
         }
     }
 }

@@ -68,7 +68,7 @@ mod tests {
 
     fn ended(out: Effects) -> Vec<(String, ToolStatus)> {
         let tools = out.into_vec().into_iter().filter_map(|effect| match effect {
-            Effect::Emit(Event::Tool(call)) => Some((call.id, call.status)),
+            Effect::Emit(Event::Tool(call)) => Some((crate::testing::inline(&call.id).to_owned(), call.status)),
             _ => None,
         });
         tools.collect()

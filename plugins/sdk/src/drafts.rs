@@ -1,7 +1,7 @@
 //! Streamed text that is not confirmed yet.
 
 use crate::json::same;
-use crate::{Effects, Event};
+use crate::{Effects, Event, Text};
 
 /// Texts that were streamed in part, and whose whole text has not come. An agent that retries a model call streams the text
 /// again under another id: then the drafts of that call are void. Each draft has an owner, the agent or a sub-agent.
@@ -39,7 +39,7 @@ impl Drafts {
         self.0.retain(|draft| {
             let is_void = draft.owner.as_deref() == owner;
             if is_void {
-                out.emit(Event::Discard(draft.id.clone()));
+                out.emit(Event::Discard(Text::from(draft.id.as_str())));
             }
             !is_void
         });
@@ -60,7 +60,7 @@ mod tests {
         assert!(drafts.confirm("a") && !drafts.confirm("a"));
         let mut out = Effects::default();
         drafts.void(None, &mut out);
-        assert_eq!(out.into_vec(), [Effect::Emit(Event::Discard("b".to_owned()))]);
+        assert_eq!(out.into_vec(), [Effect::Emit(Event::Discard(Text::from("b")))]);
         drafts.keep(Some("sub"));
         let mut out = Effects::default();
         drafts.void(Some("sub"), &mut out);

@@ -69,28 +69,28 @@ impl Effects {
     }
 
     /// A part of a message that is still being written.
-    pub fn text_delta(&mut self, id: &str, parent: Option<&str>, text: Text) {
-        self.emit(Event::TextDelta(part(id, parent, text)));
+    pub fn text_delta(&mut self, id: impl Into<Text>, parent: Option<&str>, text: Text) {
+        self.emit(Event::TextDelta(part(id.into(), parent, text)));
     }
 
     /// A whole message, which replaces its deltas.
-    pub fn message(&mut self, id: &str, parent: Option<&str>, text: Text) {
-        self.emit(Event::Message(part(id, parent, text)));
+    pub fn message(&mut self, id: impl Into<Text>, parent: Option<&str>, text: Text) {
+        self.emit(Event::Message(part(id.into(), parent, text)));
     }
 
     /// A part of reasoning that is still being written.
-    pub fn thinking_delta(&mut self, id: &str, parent: Option<&str>, text: Text) {
-        self.emit(Event::ThinkingDelta(part(id, parent, text)));
+    pub fn thinking_delta(&mut self, id: impl Into<Text>, parent: Option<&str>, text: Text) {
+        self.emit(Event::ThinkingDelta(part(id.into(), parent, text)));
     }
 
     /// A whole block of reasoning, which replaces its deltas.
-    pub fn thinking(&mut self, id: &str, parent: Option<&str>, text: Text) {
-        self.emit(Event::Thinking(part(id, parent, text)));
+    pub fn thinking(&mut self, id: impl Into<Text>, parent: Option<&str>, text: Text) {
+        self.emit(Event::Thinking(part(id.into(), parent, text)));
     }
 
     /// More output of a tool that is still running.
-    pub fn tool_output(&mut self, id: &str, parent: Option<&str>, text: Text) {
-        self.emit(Event::ToolOutput(part(id, parent, text)));
+    pub fn tool_output(&mut self, id: impl Into<Text>, parent: Option<&str>, text: Text) {
+        self.emit(Event::ToolOutput(part(id.into(), parent, text)));
     }
 
     /// A tool call, new or changed.
@@ -132,6 +132,11 @@ impl Effects {
         self.turn_ended(Outcome::Failed(failure), None);
     }
 
+    /// The process does not speak the chosen transport. The host goes on with the next one.
+    pub fn transport_failed(&mut self, failure: Failure) {
+        self.0.push(Effect::TransportFailed(failure));
+    }
+
     /// A native type that the adapter does not know.
     #[inline(never)]
     pub fn unknown(&mut self, kind: &str) {
@@ -149,22 +154,28 @@ impl Effects {
     }
 }
 
-fn part(id: &str, parent: Option<&str>, text: Text) -> TextPart {
-    TextPart { id: id.to_owned(), parent: parent.map(str::to_owned), text }
+#[inline(never)]
+fn part(id: Text, parent: Option<&str>, text: Text) -> TextPart {
+    TextPart { id, parent: parent.map(Text::from), text }
 }
 
 impl ToolCall {
     /// A tool call of which only the status is known yet.
-    pub fn new(id: &str, status: ToolStatus) -> ToolCall {
+    pub fn new(id: impl Into<Text>, status: ToolStatus) -> ToolCall {
         ToolCall {
-            id: id.to_owned(),
+            id: id.into(),
             parent: None,
             name: None,
+            kind: None,
+            mcp_server: None,
             title: None,
             status,
             input: None,
             output: None,
             exit_code: None,
+            paths: vec![],
+            diffs: vec![],
+            denied_because: None,
         }
     }
 

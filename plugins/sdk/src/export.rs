@@ -3,7 +3,7 @@
 use crate::bindings::exports::wharf::runtime::runtime_adapter::Guest;
 use crate::host::Imported;
 use crate::{
-    Adapter, AdapterInfo, Binary, Chunk, Effect, Effects, Environment, Evidence, ExitStatus, Failure, Input, Launch,
+    Adapter, AdapterInfo, Binary, Chunk, Effect, Effects, Environment, ErrorClass, Evidence, Failure, Input, Launch,
     ModelList, PromptDelivery, Turn,
 };
 use std::cell::RefCell;
@@ -84,6 +84,17 @@ pub trait InSlot: Adapter {
     fn with<R>(work: impl FnOnce(&mut Self) -> R) -> R;
 }
 
+/// What `build-args` was given: the other calls are about the same turn.
+struct KeptTurn {
+    turn: Turn,
+    binary: Binary,
+    transport: String,
+}
+
+thread_local! {
+    static TURN: RefCell<Option<KeptTurn>> = const { RefCell::new(None) };
+}
+
 /// Implements the component's exports by calling the trait.
 #[doc(hidden)]
 pub struct Exported<A>(PhantomData<A>);
@@ -95,20 +106,33 @@ impl<A: InSlot> Guest for Exported<A> {
     fn resolve_binary(environment: Environment) -> Result<Binary, Failure> {
         A::with(|adapter| adapter.resolve_binary(&Imported, &environment))
     }
-    fn build_args(turn: Turn, binary: Binary) -> Result<Launch, Failure> {
-        A::with(|adapter| adapter.build_args(&turn, &binary))
+    fn build_args(turn: Turn, binary: Binary, transport: String) -> Result<Launch, Failure> {
+        let launch = A::with(|adapter| adapter.build_args(&turn, &binary, &transport));
+        TURN.with(|kept| *kept.borrow_mut() = Some(KeptTurn { turn, binary, transport }));
+        launch
     }
-    fn build_prompt(turn: Turn, binary: Binary) -> Result<PromptDelivery, Failure> {
-        A::with(|adapter| adapter.build_prompt(&turn, &binary))
+    fn build_prompt() -> Result<PromptDelivery, Failure> {
+        TURN.with(|kept| match &*kept.borrow() {
+            Some(KeptTurn { turn, binary, transport }) => {
+                A::with(|adapter| adapter.build_prompt(turn, binary, transport))
+            }
+            None => Err(Failure::new(ErrorClass::Protocol, "build-prompt was called before build-args")),
+        })
     }
     fn parse_chunk(chunk: Chunk) -> Vec<Effect> {
         effects::<A>(|adapter, out| adapter.parse_chunk(&chunk, out))
     }
     fn handle(input: Input) -> Vec<Effect> {
-        effects::<A>(|adapter, out| adapter.handle(input, out))
-    }
-    fn finish(exit: ExitStatus) -> Vec<Effect> {
-        effects::<A>(|adapter, out| adapter.finish(&Imported, exit, out))
+        effects::<A>(|adapter, out| match input {
+            Input::Exited(exit) => adapter.finish(&Imported, exit, out),
+            Input::NextTurn(next) => TURN.with(|kept| {
+                if let Some(KeptTurn { turn, .. }) = &mut *kept.borrow_mut() {
+                    turn.follow(next);
+                    adapter.next_turn(turn, out);
+                }
+            }),
+            input => adapter.handle(input, out),
+        })
     }
     fn parse_error(evidence: Evidence) -> Option<Failure> {
         A::with(|adapter| adapter.parse_error(&evidence))

@@ -31,7 +31,7 @@
 //!
 //! ```
 //! use wharf_adapter::{
-//!     Adapter, AdapterInfo, Binary, Effects, Environment, Failure, Host, Json, Launch, Malformed, Settings,
+//!     Adapter, AdapterInfo, Binary, Capabilities, Effects, Environment, Failure, Host, Json, Launch, Malformed, Settings,
 //! };
 //!
 //! #[derive(Default)]
@@ -42,7 +42,9 @@
 //!         AdapterInfo::new("parrot", "Parrot", "0.1.0").program("parrot")
 //!     }
 //!     fn resolve_binary(&mut self, host: &dyn Host, environment: &Environment) -> Result<Binary, Failure> {
-//!         Ok(Binary::at(wharf_adapter::locate(host, environment, &["parrot"], "npm install -g parrot")?))
+//!         let mut binary = Binary::at(wharf_adapter::locate(host, environment, &["parrot"], "npm install -g parrot")?);
+//!         binary.transport("json-lines", Capabilities::empty());
+//!         Ok(binary)
 //!     }
 //!     fn launch(&mut self, settings: &mut Settings<'_>, _binary: &Binary) -> Result<Launch, Failure> {
 //!         settings.otherwise("a parrot has no settings");
@@ -139,12 +141,14 @@ pub use adapter::Adapter;
 pub use allocator::Allocator;
 pub use bindings::wharf::runtime::host::{Command, FoundProgram, HostError, Output, Request, Response};
 pub use bindings::wharf::runtime::types::{
-    Access, AdapterInfo, Answer, Approvals, Arg, Ask, AskKind, Binary, Capabilities, ChangeKind, Choice, ChoiceKind,
-    Chunk, ContextUsage, Effect, Environment, ErrorClass, Event, Evidence, ExitBehavior, ExitStatus, Failure,
-    FileChange, Frames, Framing, Input, InstructionFile, Launch, LaunchFile, LogLevel, Login, Model, ModelList, Note,
-    Notice, OptionKind, OptionSpec, Outcome, Oversized, PromptDelivery, RateLimit, Retry, SessionChoice, SessionInfo,
-    Span, Stream, Support, Text, TextPart, Timer, ToolCall, ToolRules, ToolStatus, Turn, TurnEnd, UnsupportedSetting,
-    Usage, UsageScope,
+    Access, Action, AdapterInfo, Answer, Approvals, Arg, Ask, AskKind, Attachment, Binary, CallerTool, Capabilities,
+    ChangeKind, Choice, ChoiceKind, Chunk, CommandInfo, Compaction, ContextUsage, Decision, Diff, Effect, Environment,
+    ErrorClass, Event, Evidence, ExitBehavior, ExitStatus, Failure, FieldAnswer, FileChange, FileWrite, Frames,
+    Framing, HookPoints, Input, InstructionFile, Launch, LaunchFile, LogLevel, Login, McpCall, McpServer, McpStatus,
+    Model, ModelList, NextTurn, Note, Notice, OptionKind, OptionSpec, Outcome, Oversized, Phase, PlanItem, PlanStatus,
+    PolicyArea, PolicyRule, PromptDelivery, Question, RateLimit, Retry, Round, SessionChoice, SessionInfo, Span,
+    StopSignal, Stream, Subagent, Support, Text, TextPart, Timer, ToolCall, ToolKind, ToolRules, ToolStatus, Transport,
+    Turn, TurnEnd, UnsupportedSetting, Usage, UsageScope,
 };
 pub use calls::Calls;
 pub use drafts::Drafts;

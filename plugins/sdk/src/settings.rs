@@ -4,7 +4,8 @@
 //! as unsupported, so that an adapter cannot forget a setting: neither one of today, nor one that the interface gets later.
 
 use crate::{
-    Approvals, Effort, Json, Launch, SessionChoice, ToolRules, Turn, UnsupportedSetting, json::Object, nearest_effort,
+    Approvals, Attachment, CallerTool, Effort, HookPoints, Json, Launch, PolicyRule, SessionChoice, ToolRules, Turn,
+    UnsupportedSetting, json::Object, nearest_effort,
 };
 
 /// A setting that every turn has, in the order in which they are reported.
@@ -25,11 +26,15 @@ pub enum Setting {
     OutputSchema,
     StreamText,
     Autopilot,
+    Attachments,
+    CallerTools,
+    Hooks,
+    ExtraArgs,
 }
 
 impl Setting {
     /// All settings.
-    pub const ALL: [Setting; 14] = [
+    pub const ALL: [Setting; 18] = [
         Setting::Session,
         Setting::SystemPrompt,
         Setting::ExtraDirs,
@@ -44,6 +49,10 @@ impl Setting {
         Setting::OutputSchema,
         Setting::StreamText,
         Setting::Autopilot,
+        Setting::Attachments,
+        Setting::CallerTools,
+        Setting::Hooks,
+        Setting::ExtraArgs,
     ];
 
     /// The name in reports and in configuration: "max-turns".
@@ -63,6 +72,10 @@ impl Setting {
             Setting::OutputSchema => "output-schema",
             Setting::StreamText => "stream-text",
             Setting::Autopilot => "autopilot",
+            Setting::Attachments => "attachments",
+            Setting::CallerTools => "caller-tools",
+            Setting::Hooks => "hooks",
+            Setting::ExtraArgs => "extra-args",
         }
     }
 
@@ -76,6 +89,7 @@ fn changed(turn: &Turn) -> u32 {
     // All fields by name, without `..`: a new setting of the interface does not compile until it is added here.
     let Turn {
         prompt: _,
+        attachments,
         system_prompt,
         workspace: _,
         extra_dirs,
@@ -87,11 +101,16 @@ fn changed(turn: &Turn) -> u32 {
         max_cost_micros,
         approvals,
         tools,
+        // The host reports the rules that the launch does not list as enforced.
+        policy: _,
         mcp_servers,
+        caller_tools,
+        hooks,
         output_schema,
         stream_text,
         autopilot,
         options: _,
+        extra_args,
     } = turn;
     let changed = [
         (Setting::Session, *session != SessionChoice::Fresh(None)),
@@ -108,6 +127,10 @@ fn changed(turn: &Turn) -> u32 {
         (Setting::OutputSchema, output_schema.is_some()),
         (Setting::StreamText, !stream_text),
         (Setting::Autopilot, *autopilot),
+        (Setting::Attachments, !attachments.is_empty()),
+        (Setting::CallerTools, !caller_tools.is_empty()),
+        (Setting::Hooks, !hooks.is_empty()),
+        (Setting::ExtraArgs, !extra_args.is_empty()),
     ];
     changed.into_iter().filter(|(_, is_changed)| *is_changed).fold(0, |bits, (setting, _)| bits | setting.bit())
 }
@@ -122,6 +145,9 @@ pub struct Settings<'a> {
     left: u32,
     unsupported: Vec<UnsupportedSetting>,
     reason: &'a str,
+    transport: &'a str,
+    /// The positions of the policy's rules that the agent enforces.
+    enforced: Vec<u32>,
 }
 
 impl<'a> Settings<'a> {
@@ -129,7 +155,19 @@ impl<'a> Settings<'a> {
     pub fn of(turn: &'a Turn) -> Settings<'a> {
         let requested = changed(turn);
         let reason = "this agent has no such setting";
-        Settings { turn, requested, left: requested, unsupported: vec![], reason }
+        Settings { turn, requested, left: requested, unsupported: vec![], reason, transport: "", enforced: vec![] }
+    }
+
+    /// The same, over this transport.
+    #[must_use]
+    pub fn over(mut self, transport: &'a str) -> Settings<'a> {
+        self.transport = transport;
+        self
+    }
+
+    /// The transport that the host chose: one of those that `resolve_binary` named, or empty for the default.
+    pub fn transport(&self) -> &'a str {
+        self.transport
     }
 
     /// The turn, for what is no setting: the prompt, the workspace, the adapter's own options.
@@ -165,6 +203,7 @@ impl<'a> Settings<'a> {
     /// Adds everything that is unsupported to the launch, with the settings that nobody took.
     pub fn finish(self, launch: &mut Launch) {
         launch.unsupported.extend(self.unsupported);
+        launch.enforced.extend(self.enforced);
         for setting in Setting::ALL.into_iter().filter(|setting| self.left & setting.bit() != 0) {
             launch.unsupported(setting.name(), self.reason);
         }
@@ -252,6 +291,39 @@ impl<'a> Settings<'a> {
         self.take(Setting::StreamText).stream_text
     }
 
+    /// Files and images that go with the prompt.
+    pub fn attachments(&mut self) -> &'a [Attachment] {
+        &self.take(Setting::Attachments).attachments
+    }
+
+    /// Tools that the caller runs.
+    pub fn caller_tools(&mut self) -> &'a [CallerTool] {
+        &self.take(Setting::CallerTools).caller_tools
+    }
+
+    /// The points at which the caller wants to be asked. Those that the agent does not have are reported.
+    pub fn hooks(&mut self, offered: HookPoints) -> HookPoints {
+        let requested = self.take(Setting::Hooks).hooks;
+        if !(requested - offered).is_empty() {
+            self.report("hooks", "the agent has no hooks at some of the points that were requested");
+        }
+        requested & offered
+    }
+
+    /// Arguments for the agent's command line, unchanged.
+    pub fn extra_args(&mut self) -> &'a [String] {
+        &self.take(Setting::ExtraArgs).extra_args
+    }
+
+    /// Passes each rule of the policy to `enforce`, which returns whether the agent enforces it itself.
+    pub fn enforce(&mut self, mut enforce: impl FnMut(&PolicyRule) -> bool) {
+        for (position, rule) in (0..).zip(&self.turn.policy) {
+            if enforce(rule) {
+                self.enforced.push(position);
+            }
+        }
+    }
+
     /// Whether the agent continues by itself until the task is done.
     pub fn autopilot(&mut self) -> bool {
         self.take(Setting::Autopilot).autopilot
@@ -268,10 +340,16 @@ impl ToolRules {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{Decision, PolicyArea};
 
     fn plain() -> Turn {
         Turn {
             prompt: "hello".to_owned(),
+            attachments: vec![],
+            policy: vec![],
+            caller_tools: vec![],
+            hooks: HookPoints::empty(),
+            extra_args: vec![],
             system_prompt: None,
             workspace: "/workspace".to_owned(),
             extra_dirs: vec![],
@@ -295,6 +373,20 @@ mod tests {
         let text = || Some("x".to_owned());
         Turn {
             prompt: "hello".to_owned(),
+            attachments: vec![Attachment {
+                name: "a.png".to_owned(),
+                media_type: "image/png".to_owned(),
+                path: None,
+                bytes: None,
+            }],
+            policy: vec![PolicyRule { area: PolicyArea::Commands, pattern: None, decision: Decision::Deny }],
+            caller_tools: vec![CallerTool {
+                name: "tool".to_owned(),
+                description: String::new(),
+                input_schema: "{}".to_owned(),
+            }],
+            hooks: HookPoints::BEFORE_TOOL,
+            extra_args: vec!["--raw".to_owned()],
             system_prompt: text(),
             workspace: "/workspace".to_owned(),
             extra_dirs: vec!["/more".to_owned()],
@@ -329,7 +421,7 @@ mod tests {
     #[test]
     fn each_setting_is_taken_by_its_own_name_only() {
         type Take = fn(&mut Settings<'_>);
-        let takes: [(Setting, Take); 14] = [
+        let takes: [(Setting, Take); 18] = [
             (Setting::Session, |settings| drop(settings.session().clone())),
             (Setting::SystemPrompt, |settings| assert_eq!(settings.system_prompt(), Some("x"))),
             (Setting::ExtraDirs, |settings| assert_eq!(settings.extra_dirs(), ["/more"])),
@@ -346,6 +438,12 @@ mod tests {
             (Setting::OutputSchema, |settings| assert_eq!(settings.output_schema(), Some("{}"))),
             (Setting::StreamText, |settings| assert!(!settings.stream_text())),
             (Setting::Autopilot, |settings| assert!(settings.autopilot())),
+            (Setting::Attachments, |settings| assert_eq!(settings.attachments().len(), 1)),
+            (Setting::CallerTools, |settings| assert_eq!(settings.caller_tools().len(), 1)),
+            (Setting::Hooks, |settings| {
+                assert_eq!(settings.hooks(HookPoints::all()), HookPoints::BEFORE_TOOL);
+            }),
+            (Setting::ExtraArgs, |settings| assert_eq!(settings.extra_args(), ["--raw"])),
         ];
         assert_eq!(takes.map(|(setting, _)| setting), Setting::ALL);
         let turn = everything();
@@ -356,6 +454,22 @@ mod tests {
                 Setting::ALL.into_iter().filter(|setting| *setting != taken).map(Setting::name).collect();
             assert_eq!(left(settings), others, "{taken:?}");
         }
+    }
+
+    #[test]
+    fn rules_that_the_agent_enforces_are_listed_by_their_position() {
+        let rule = |pattern: &str, decision| PolicyRule {
+            area: PolicyArea::Commands,
+            pattern: Some(pattern.to_owned()),
+            decision,
+        };
+        let policy = vec![rule("ls", Decision::Allow), rule("rm", Decision::Deny), rule("dd", Decision::Deny)];
+        let turn = Turn { policy, ..plain() };
+        let mut settings = Settings::of(&turn);
+        settings.enforce(|rule| rule.decision == Decision::Deny);
+        let mut launch = Launch::lines([""; 0]);
+        settings.finish(&mut launch);
+        assert_eq!(launch.enforced, [1, 2]);
     }
 
     #[test]

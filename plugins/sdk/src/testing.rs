@@ -2,6 +2,8 @@
 //! runs become the reports that the host would make.
 
 #[cfg(feature = "transcripts")]
+mod activity;
+#[cfg(feature = "transcripts")]
 mod lift;
 #[cfg(feature = "transcripts")]
 mod transcript;
@@ -10,8 +12,9 @@ mod transcript;
 pub use transcript::{Replayed, Transcript, read, transcript, transcripts};
 
 use crate::{
-    Adapter, Approvals, Binary, Chunk, Command, Effect, Effects, Environment, Event, ExitStatus, FoundProgram, Frames,
-    Host, HostError, LogLevel, Output, Request, Response, SessionChoice, Stream, Text, ToolRules, Turn, json,
+    Action, Adapter, Approvals, Binary, Chunk, Command, Diff, Effect, Effects, Environment, Event, ExitStatus,
+    FileWrite, FoundProgram, Frames, HookPoints, Host, HostError, LogLevel, Output, Request, Response, SessionChoice,
+    Stream, Text, ToolRules, Turn, json,
 };
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -123,6 +126,11 @@ pub fn turn<A: Adapter>(prompt: &str) -> Turn {
     let defaults = A::describe().options.into_iter().filter_map(|option| Some((option.name, option.default?)));
     Turn {
         prompt: prompt.to_owned(),
+        attachments: vec![],
+        policy: vec![],
+        caller_tools: vec![],
+        hooks: HookPoints::empty(),
+        extra_args: vec![],
         system_prompt: None,
         workspace: "/home/user/project".to_owned(),
         extra_dirs: vec![],
@@ -204,15 +212,30 @@ fn resolve_effect(effect: &mut Effect, chunk: &str) {
         | Event::Message(part)
         | Event::ThinkingDelta(part)
         | Event::Thinking(part)
-        | Event::ToolOutput(part) => resolve(&mut part.text, chunk),
-        Event::Tool(call) => {
-            for text in [&mut call.input, &mut call.output].into_iter().flatten() {
-                resolve(text, chunk);
-            }
+        | Event::Prompt(part)
+        | Event::ToolOutput(part) => {
+            part.parent.iter_mut().chain([&mut part.id, &mut part.text]).for_each(|text| resolve(text, chunk));
         }
+        Event::Discard(id) => resolve(id, chunk),
+        Event::Round(round) => round.parent.iter_mut().for_each(|parent| resolve(parent, chunk)),
+        Event::Subagent(subagent) => resolve(&mut subagent.id, chunk),
+        Event::Tool(call) => {
+            let optional = [&mut call.parent, &mut call.input, &mut call.output].into_iter().flatten();
+            optional.chain([&mut call.id]).for_each(|text| resolve(text, chunk));
+            call.diffs.iter_mut().for_each(|diff| resolve_diff(diff, chunk));
+        }
+        Event::Ask(ask) => ask.actions.iter_mut().for_each(|action| {
+            if let Action::Write(FileWrite { diff: Some(diff), .. }) = action {
+                resolve_diff(diff, chunk);
+            }
+        }),
         Event::TurnEnded(end) => end.answer.iter_mut().for_each(|text| resolve(text, chunk)),
         _ => {}
     }
+}
+
+fn resolve_diff(diff: &mut Diff, chunk: &str) {
+    diff.old.iter_mut().chain([&mut diff.new]).for_each(|text| resolve(text, chunk));
 }
 
 fn resolve(text: &mut Text, chunk: &str) {

@@ -157,7 +157,10 @@ mod tests {
         let read = head(Direction::In).schema_of::<Answer>();
         assert_eq!(read["required"], json!(["decision"]));
         let written = head(Direction::Out).schema_of::<Answer>();
-        assert_eq!(written["required"], json!(["ask", "number", "decision", "text", "input", "name"]));
+        assert_eq!(
+            written["required"],
+            json!(["ask", "number", "decision", "text", "input", "fields", "value", "name"])
+        );
     }
 
     #[test]

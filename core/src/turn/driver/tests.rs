@@ -95,7 +95,7 @@ impl Bench {
 
 fn started() -> Box<RunStarted> {
     let adapter = AdapterId { id: "a".into(), version: "1".into(), sha256: String::new() };
-    let agent = AgentId { program: "/bin/agent".into(), version: None };
+    let agent = AgentId { program: "/bin/agent".into(), version: None, transport: "lines".into() };
     Box::new(RunStarted::new("run", SystemTime::UNIX_EPOCH, adapter, agent))
 }
 

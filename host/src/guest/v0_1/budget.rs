@@ -55,25 +55,40 @@ fn weight(effect: &types::Effect, chunk: &str) -> usize {
     match effect {
         types::Effect::Emit(event) => event_weight(event, chunk),
         types::Effect::Write(bytes) => bytes.len(),
-        types::Effect::CloseStdin | types::Effect::SetTimer(_) => 0,
+        types::Effect::CloseStdin | types::Effect::SetTimer(_) | types::Effect::TransportFailed(_) => 0,
     }
 }
 
 /// Texts without spans and without JSON are not counted: they are as long as the guest returned them, which is limited.
 fn event_weight(event: &types::Event, chunk: &str) -> usize {
     let text = |text: &types::Text| content(text, chunk).len();
+    let some = |text: Option<&types::Text>| text.map_or(0, |text| content(text, chunk).len());
     let json_text = |text: &types::Text| json(content(text, chunk));
     match event {
         types::Event::TextDelta(part)
         | types::Event::Message(part)
         | types::Event::ThinkingDelta(part)
         | types::Event::Thinking(part)
-        | types::Event::ToolOutput(part) => text(&part.text),
+        | types::Event::Prompt(part)
+        | types::Event::ToolOutput(part) => sum([text(&part.text), text(&part.id), some(part.parent.as_ref())]),
+        types::Event::Discard(id) => text(id),
+        types::Event::Round(round) => some(round.parent.as_ref()),
+        types::Event::Subagent(subagent) => text(&subagent.id),
         types::Event::Tool(call) => {
-            call.input.as_ref().map_or(0, json_text).saturating_add(call.output.as_ref().map_or(0, text))
+            let diffs = call.diffs.iter().flat_map(|diff| [some(diff.old.as_ref()), text(&diff.new)]);
+            let ids = [text(&call.id), some(call.parent.as_ref())];
+            let content = [call.input.as_ref().map_or(0, json_text), some(call.output.as_ref())];
+            sum(diffs.chain(ids).chain(content))
         }
-        types::Event::Plan(plan) => json(plan.as_bytes()),
-        types::Event::Ask(ask) => json(ask.detail.as_bytes()),
+        types::Event::Ask(ask) => {
+            let diffs = ask.actions.iter().filter_map(|action| match action {
+                types::Action::Write(write) => write.diff.as_ref(),
+                _ => None,
+            });
+            let diffs = diffs.flat_map(|diff| [some(diff.old.as_ref()), text(&diff.new)]);
+            let schema = ask.schema.as_ref().map_or(0, |schema| json(schema.as_bytes()));
+            sum(diffs.chain([json(ask.detail.as_bytes()), schema]))
+        }
         types::Event::TurnEnded(end) => {
             let structured = end.structured_output.as_ref().map_or(0, |output| json(output.as_bytes()));
             end.answer.as_ref().map_or(0, text).saturating_add(structured)
@@ -81,6 +96,10 @@ fn event_weight(event: &types::Event, chunk: &str) -> usize {
         types::Event::Other((_, payload)) => json(payload.as_bytes()),
         _ => 0,
     }
+}
+
+fn sum(weights: impl IntoIterator<Item = usize>) -> usize {
+    weights.into_iter().fold(0, usize::saturating_add)
 }
 
 /// The bytes of a text. A span that is not inside the chunk has none: it is refused when it is lifted.
@@ -107,7 +126,11 @@ mod tests {
 
     fn message(length: u32) -> types::Effect {
         let text = types::Text::Quoted(types::Span { start: 0, length });
-        types::Effect::Emit(types::Event::Message(types::TextPart { id: String::new(), parent: None, text }))
+        types::Effect::Emit(types::Event::Message(types::TextPart {
+            id: types::Text::Inline(String::new()),
+            parent: None,
+            text,
+        }))
     }
 
     #[test]
@@ -121,7 +144,7 @@ mod tests {
     #[test]
     fn json_counts_as_the_value_that_it_becomes() {
         let text = format!("[{}0]", "0,".repeat(1 << 20));
-        let effect = types::Effect::Emit(types::Event::Plan(text));
+        let effect = types::Effect::Emit(types::Event::Other((String::new(), text)));
         let mut budget = Budget::of_chunk("");
         assert!(budget.take(&effect, "").is_ok());
         assert!(budget.take(&effect, "").is_err(), "34 MiB each");

@@ -78,18 +78,18 @@ impl Exports {
         store: &mut Store<State>,
         turn: &Turn,
         binary: &Binary,
+        transport: &str,
     ) -> Result<std::result::Result<Launch, Failure>> {
-        let built = self.guest().call_build_args(store, &lower::turn(turn), &lower::binary(binary)).await?;
+        let (turn, binary) = (lower::turn(turn), lower::binary(binary));
+        let built = self.guest().call_build_args(store, &turn, &binary, transport).await?;
         Ok(built.map(launch::launch).map_err(lift::failure))
     }
 
     pub(in crate::guest) async fn build_prompt(
         &self,
         store: &mut Store<State>,
-        turn: &Turn,
-        binary: &Binary,
     ) -> Result<std::result::Result<PromptDelivery, Failure>> {
-        let prompt = self.guest().call_build_prompt(store, &lower::turn(turn), &lower::binary(binary)).await?;
+        let prompt = self.guest().call_build_prompt(store).await?;
         Ok(prompt.map(launch::prompt_delivery).map_err(lift::failure))
     }
 
@@ -116,7 +116,8 @@ impl Exports {
     }
 
     pub(in crate::guest) async fn finish(&self, store: &mut Store<State>, exit: Exit) -> Result<EffectList> {
-        self.guest().call_finish(store, lower::exit(exit)).await.map(EffectList::from)
+        let exited = types::Input::Exited(lower::exit(exit));
+        self.guest().call_handle(store, &exited).await.map(EffectList::from)
     }
 
     pub(in crate::guest) async fn parse_error(

@@ -1,7 +1,7 @@
 //! The launch of an agent, from the interface to `wharf-core`. Not checked yet: see `launch/plan.rs`.
 
 use super::bindings::types;
-use wharf_core::model::{Arg, ExitBehavior, Framing, InstructionFile, UnsupportedSetting};
+use wharf_core::model::{Arg, ExitBehavior, Framing, InstructionFile, StopSignal, UnsupportedSetting};
 
 /// The command line that an adapter built, not checked yet.
 pub(crate) struct Launch {
@@ -10,7 +10,10 @@ pub(crate) struct Launch {
     pub(crate) files: Vec<(String, Vec<u8>)>,
     pub(crate) framing: Framing,
     pub(crate) exit_behavior: ExitBehavior,
+    pub(crate) stop_signal: Option<StopSignal>,
+    pub(crate) stop_ms: Option<u32>,
     pub(crate) unsupported: Vec<UnsupportedSetting>,
+    pub(crate) enforced: Vec<u32>,
     pub(crate) instructions: Vec<InstructionFile>,
 }
 
@@ -33,6 +36,12 @@ pub(super) fn launch(launch: types::Launch) -> Launch {
             types::ExitBehavior::WhenStdinCloses => ExitBehavior::WhenStdinCloses,
             types::ExitBehavior::WhenStopped => ExitBehavior::WhenStopped,
         },
+        stop_signal: launch.stop_signal.map(|signal| match signal {
+            types::StopSignal::Interrupt => StopSignal::Interrupt,
+            types::StopSignal::Terminate => StopSignal::Terminate,
+        }),
+        stop_ms: launch.stop_ms,
+        enforced: launch.enforced,
         unsupported: launch.unsupported.into_iter().map(unsupported).collect(),
         instructions: launch.instructions.into_iter().map(instruction).collect(),
     }

@@ -5,12 +5,13 @@
 
 use super::bindings::types;
 use super::lower::CAPABILITIES;
+use super::{activity, ask};
 use std::borrow::Cow;
 use std::time::Duration;
 use wharf_core::model::{
-    Access, AdapterInfo, Ask, AskKind, Binary, Choice, ChoiceKind, ErrorClass, EventKind, Failure, FileChange,
-    FileChangeKind, LogLevel, Login, Model, ModelList, Money, Note, OptionKind, OptionSpec, Outcome, Retry,
-    SessionInfo, Support, ToolCall, ToolStatus, TurnEnd, Usage, UsageFigures, UsageScope, json_or_text, time,
+    Access, AdapterInfo, Binary, ErrorClass, EventKind, Failure, FileChange, FileChangeKind, LogLevel, Login, Model,
+    ModelList, Money, Note, OptionKind, OptionSpec, Outcome, Retry, SessionInfo, Support, TextPart, ToolCall, ToolKind,
+    ToolStatus, Transport, TurnEnd, Usage, UsageFigures, UsageScope, json_or_text, time,
 };
 use wharf_core::stream::{Part, PartKind, Quoted, StreamedEvent, Text, Whole};
 use wharf_core::turn::Effect;
@@ -29,6 +30,12 @@ pub(super) fn effect<'c>(effect: &mut types::Effect, chunk: &'c str) -> Result<E
         types::Effect::SetTimer(timer) => {
             Effect::SetTimer { number: timer.number, delay: Duration::from_millis(timer.milliseconds.into()) }
         }
+        types::Effect::TransportFailed(reason) => {
+            let message = std::mem::take(&mut reason.message);
+            let (code, retry) = (reason.code.take(), std::mem::replace(&mut reason.retry, types::Retry::Unknown));
+            let (class, http_status) = (reason.class, reason.http_status);
+            Effect::TransportFailed(failure(types::Failure { class, message, code, http_status, retry }))
+        }
     })
 }
 
@@ -39,11 +46,11 @@ fn frequent_event<'c>(event: &mut types::Event, chunk: &'c str) -> Result<Stream
         types::Event::ThinkingDelta(delta) => (PartKind::ThinkingDelta, delta),
         types::Event::Thinking(thinking) => (PartKind::Thinking, thinking),
         types::Event::ToolOutput(output) => (PartKind::ToolOutput, output),
-        _ => return other_event(std::mem::replace(event, types::Event::Discard(String::new())), chunk),
+        _ => return other_event(std::mem::replace(event, types::Event::Unknown(String::new())), chunk),
     };
     let text = text(&mut part.text, chunk)?;
-    let (id, parent) = (std::mem::take(&mut part.id), part.parent.take());
-    Ok(StreamedEvent::Part(Part { kind, id: Cow::Owned(id), parent: parent.map(Cow::Owned), text }))
+    let parent = part.parent.as_mut().map(|parent| id(parent, chunk)).transpose()?;
+    Ok(StreamedEvent::Part(Part { kind, id: id(&mut part.id, chunk)?, parent, text }))
 }
 
 fn other_event(event: types::Event, chunk: &str) -> Result<StreamedEvent<'_>, Violation> {
@@ -55,8 +62,22 @@ fn other_event(event: types::Event, chunk: &str) -> Result<StreamedEvent<'_>, Vi
         | types::Event::Thinking(_)
         | types::Event::ToolOutput(_) => unreachable!("parts were lifted before"),
         types::Event::Session(session) => EventKind::Session(session_info(session)),
-        types::Event::Discard(id) => EventKind::Discard { id },
-        types::Event::Plan(plan) => EventKind::Plan { plan: json_or_text(plan) },
+        types::Event::Discard(mut discarded) => EventKind::Discard { id: id(&mut discarded, chunk)?.into_owned() },
+        types::Event::Plan(items) => EventKind::Plan { items: items.into_iter().map(activity::plan_item).collect() },
+        types::Event::McpServer(server) => EventKind::McpServer(activity::mcp_server(server)),
+        types::Event::Compaction(compaction) => EventKind::Compaction(activity::compaction(compaction)),
+        types::Event::Round(round) => EventKind::Round(activity::round(round, chunk)?),
+        types::Event::Subagent(subagent) => EventKind::Subagent(activity::subagent(subagent, chunk)?),
+        types::Event::Mode(mode) => EventKind::Mode { mode },
+        types::Event::Title(title) => EventKind::Title { title },
+        types::Event::Commands(commands) => {
+            EventKind::Commands { commands: commands.into_iter().map(activity::command).collect() }
+        }
+        types::Event::Prompt(mut part) => {
+            let parent = part.parent.as_mut().map(|parent| id(parent, chunk)).transpose()?.map(Cow::into_owned);
+            let text = text(&mut part.text, chunk)?.into_string();
+            EventKind::Prompt(TextPart { id: id(&mut part.id, chunk)?.into_owned(), parent, text })
+        }
         types::Event::FileChange(change) => EventKind::FileChange(file_change(change)),
         types::Event::Usage(figures) => EventKind::Usage(usage(figures)),
         types::Event::UsageUnavailable(reason) => EventKind::UsageUnavailable { reason },
@@ -65,7 +86,7 @@ fn other_event(event: types::Event, chunk: &str) -> Result<StreamedEvent<'_>, Vi
             let resets_at = limit.resets_at.map(time::from_unix_seconds);
             EventKind::RateLimit { scope: limit.scope, resets_at, blocked: limit.blocked }
         }
-        types::Event::Ask(question) => EventKind::Ask(ask(question)),
+        types::Event::Ask(question) => EventKind::Ask(ask::ask(question, chunk)?),
         types::Event::AskWithdrawn(id) => EventKind::AskWithdrawn { id, number: None },
         types::Event::Notice(notice) => EventKind::Notice { level: log_level(notice.level), text: notice.text },
         types::Event::Retrying(retried) => EventKind::Retrying(failure(retried)),
@@ -81,7 +102,11 @@ fn other_event(event: types::Event, chunk: &str) -> Result<StreamedEvent<'_>, Vi
     }))
 }
 
-fn text<'c>(text: &mut types::Text, chunk: &'c str) -> Result<Text<'c>, Violation> {
+pub(super) fn id<'c>(id: &mut types::Text, chunk: &'c str) -> Result<Cow<'c, str>, Violation> {
+    text(id, chunk).map(Text::into_cow)
+}
+
+pub(super) fn text<'c>(text: &mut types::Text, chunk: &'c str) -> Result<Text<'c>, Violation> {
     Ok(match text {
         types::Text::Inline(text) => Text::Plain(std::mem::take(text).into()),
         types::Text::Verbatim(span) => Text::Plain(cut(*span, chunk)?.into()),
@@ -100,7 +125,7 @@ fn cut(span: types::Span, chunk: &str) -> Result<&str, Violation> {
     })
 }
 
-fn tool(call: types::ToolCall, chunk: &str) -> Result<StreamedEvent<'_>, Violation> {
+fn tool(mut call: types::ToolCall, chunk: &str) -> Result<StreamedEvent<'_>, Violation> {
     let input = call.input.map(|mut input| text(&mut input, chunk)).transpose()?;
     let output = call.output.map(|mut output| text(&mut output, chunk)).transpose()?;
     let status = match call.status {
@@ -111,13 +136,32 @@ fn tool(call: types::ToolCall, chunk: &str) -> Result<StreamedEvent<'_>, Violati
         types::ToolStatus::Denied => ToolStatus::Denied,
         types::ToolStatus::Cancelled => ToolStatus::Cancelled,
     };
-    let mut lifted = ToolCall::new(call.id, status);
-    lifted.parent = call.parent;
+    let mut lifted = ToolCall::new(id(&mut call.id, chunk)?, status);
+    lifted.parent = call.parent.as_mut().map(|parent| id(parent, chunk)).transpose()?.map(Cow::into_owned);
     lifted.name = call.name;
+    lifted.kind = call.kind.map(tool_kind);
+    lifted.mcp_server = call.mcp_server;
+    lifted.paths = call.paths;
+    lifted.diffs = call.diffs.into_iter().map(|diff| ask::diff(diff, chunk)).collect::<Result<_, _>>()?;
+    lifted.denied_because = call.denied_because;
     lifted.title = call.title;
     lifted.input = input.map(|input| json_or_text(input.into_string()));
     lifted.exit_code = call.exit_code;
     Ok(StreamedEvent::Tool(Whole::Owned(Box::new(lifted)), output))
+}
+
+fn tool_kind(kind: types::ToolKind) -> ToolKind {
+    match kind {
+        types::ToolKind::Read => ToolKind::Read,
+        types::ToolKind::Edit => ToolKind::Edit,
+        types::ToolKind::Delete => ToolKind::Delete,
+        types::ToolKind::Move => ToolKind::Move,
+        types::ToolKind::Search => ToolKind::Search,
+        types::ToolKind::Execute => ToolKind::Execute,
+        types::ToolKind::Fetch => ToolKind::Fetch,
+        types::ToolKind::Think => ToolKind::Think,
+        types::ToolKind::Other => ToolKind::Other,
+    }
 }
 
 fn session_info(session: types::SessionInfo) -> SessionInfo {
@@ -157,36 +201,9 @@ fn usage(figures: types::Usage) -> UsageFigures {
     // JSON has no infinities: such a figure is unknown.
     usage.units = figures.units.into_iter().filter(|(_, figure)| figure.is_finite()).collect();
     usage.api_ms = figures.api_millis;
+    usage.rounds = figures.rounds.map(u64::from);
     let mut lifted = UsageFigures::new(scope, figures.source, figures.input, figures.input_includes_cached, usage);
     lifted.model = figures.model;
-    lifted
-}
-
-fn ask(ask: types::Ask) -> Ask {
-    let choice = |choice: types::Choice| Choice {
-        id: choice.id,
-        kind: match choice.kind {
-            types::ChoiceKind::AllowOnce => ChoiceKind::AllowOnce,
-            types::ChoiceKind::AllowAlways => ChoiceKind::AllowAlways,
-            types::ChoiceKind::RejectOnce => ChoiceKind::RejectOnce,
-            types::ChoiceKind::RejectAlways => ChoiceKind::RejectAlways,
-            types::ChoiceKind::RejectAndStop => ChoiceKind::RejectAndStop,
-            types::ChoiceKind::Other => ChoiceKind::Other,
-        },
-        label: choice.label,
-    };
-    let kind = match ask.kind {
-        types::AskKind::Permission => AskKind::Permission,
-        types::AskKind::Question => AskKind::Question,
-        types::AskKind::Other => AskKind::Other,
-    };
-    let mut lifted = Ask::new(ask.id, kind, ask.title);
-    lifted.tool = ask.tool;
-    lifted.tool_id = ask.tool_id;
-    lifted.detail = json_or_text(ask.detail);
-    lifted.choices = ask.choices.into_iter().map(choice).collect();
-    lifted.free_text = ask.free_text;
-    lifted.input_editable = ask.input_editable;
     lifted
 }
 
@@ -279,7 +296,10 @@ fn versions(list: &str) -> Vec<String> {
 }
 
 pub(super) fn binary(binary: types::Binary) -> Binary {
-    let capabilities = CAPABILITIES.iter().filter(|(_, flag)| binary.capabilities.contains(*flag));
+    let transport = |transport: types::Transport| {
+        let capabilities = CAPABILITIES.iter().filter(|(_, flag)| transport.capabilities.contains(*flag));
+        Transport { name: transport.name, capabilities: capabilities.map(|(capability, _)| *capability).collect() }
+    };
     let note = |note: types::Note| Note { level: log_level(note.level), text: note.text, fix: note.fix };
     Binary {
         program: binary.program,
@@ -293,7 +313,8 @@ pub(super) fn binary(binary: types::Binary) -> Binary {
             types::Support::BestEffort => Support::BestEffort,
             types::Support::Unsupported => Support::Unsupported,
         },
-        capabilities: capabilities.map(|(capability, _)| *capability).collect(),
+        unsupported_because: binary.unsupported_because,
+        transports: binary.transports.into_iter().map(transport).collect(),
         login: match binary.login {
             types::Login::Present(how) => Login::Present(how),
             types::Login::Missing(what) => Login::Missing(what),

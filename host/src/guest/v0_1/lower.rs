@@ -3,7 +3,8 @@
 use super::bindings::types;
 use serde_json::Value;
 use wharf_core::model::{
-    Approvals, AskAnswered, Binary, Capability, Exit, LogLevel, Login, Money, SessionChoice, Support, Turn,
+    Approvals, AskAnswered, Attachment, Binary, CallerTool, Capability, Exit, FieldAnswer, HookPoint, LogLevel, Login,
+    Money, PolicyArea, PolicyDecision, PolicyRule, SessionChoice, Support, Transport, Turn,
 };
 use wharf_core::stream::frame::Frames;
 use wharf_core::turn::AdapterInput;
@@ -39,9 +40,26 @@ pub(super) fn input(input: &AdapterInput) -> types::Input {
         AdapterInput::Start => types::Input::Start,
         AdapterInput::Answer(answered) => types::Input::Answer(answer(answered)),
         AdapterInput::Message(text) => types::Input::Message(text.clone()),
-        AdapterInput::NextTurn(next) => types::Input::NextTurn(turn(next)),
+        AdapterInput::NextTurn(next) => types::Input::NextTurn(next_turn(next)),
         AdapterInput::Timer(number) => types::Input::Timer(*number),
         AdapterInput::Cancel => types::Input::Cancel,
+    }
+}
+
+fn next_turn(turn: &Turn) -> types::NextTurn {
+    types::NextTurn {
+        prompt: turn.prompt.clone(),
+        attachments: turn.attachments.iter().map(attachment).collect(),
+        model: turn.model.clone(),
+        approvals: approvals(turn.approvals),
+    }
+}
+
+fn approvals(approvals: Approvals) -> types::Approvals {
+    match approvals {
+        Approvals::AllowAll => types::Approvals::AllowAll,
+        Approvals::Ask => types::Approvals::Ask,
+        Approvals::Deny => types::Approvals::Deny,
     }
 }
 
@@ -51,12 +69,74 @@ fn answer(answered: &AskAnswered) -> types::Answer {
         choice: answered.choice.clone(),
         text: answered.text.clone(),
         input: answered.input.as_ref().map(Value::to_string),
+        fields: answered.fields.iter().map(field).collect(),
+        value: answered.value.as_ref().map(Value::to_string),
     }
+}
+
+fn field(field: &FieldAnswer) -> types::FieldAnswer {
+    types::FieldAnswer { question: field.question.clone(), choices: field.choices.clone(), text: field.text.clone() }
+}
+
+fn attachment(attachment: &Attachment) -> types::Attachment {
+    types::Attachment {
+        name: attachment.name.clone(),
+        media_type: attachment.media_type.clone(),
+        path: attachment.path.as_ref().map(|path| path.to_string_lossy().into_owned()),
+        bytes: attachment.bytes.clone(),
+    }
+}
+
+fn policy_rule(rule: &PolicyRule) -> types::PolicyRule {
+    types::PolicyRule {
+        area: match rule.area {
+            PolicyArea::Commands => types::PolicyArea::Commands,
+            PolicyArea::ReadPaths => types::PolicyArea::ReadPaths,
+            PolicyArea::WritePaths => types::PolicyArea::WritePaths,
+            PolicyArea::Hosts => types::PolicyArea::Hosts,
+            PolicyArea::McpServers => types::PolicyArea::McpServers,
+            _ => types::PolicyArea::Tools,
+        },
+        pattern: rule.pattern.clone(),
+        decision: match rule.decision {
+            PolicyDecision::Allow => types::Decision::Allow,
+            PolicyDecision::Ask => types::Decision::Ask,
+            PolicyDecision::Deny => types::Decision::Deny,
+        },
+    }
+}
+
+fn caller_tool(tool: &CallerTool) -> types::CallerTool {
+    types::CallerTool {
+        name: tool.name.clone(),
+        description: tool.description.clone(),
+        input_schema: tool.input_schema.to_string(),
+    }
+}
+
+/// The points, in the order of the interface.
+const HOOKS: [(HookPoint, types::HookPoints); 10] = [
+    (HookPoint::SessionStarted, types::HookPoints::SESSION_STARTED),
+    (HookPoint::PromptSubmitted, types::HookPoints::PROMPT_SUBMITTED),
+    (HookPoint::BeforeTool, types::HookPoints::BEFORE_TOOL),
+    (HookPoint::AfterTool, types::HookPoints::AFTER_TOOL),
+    (HookPoint::ToolFailed, types::HookPoints::TOOL_FAILED),
+    (HookPoint::SubagentEnded, types::HookPoints::SUBAGENT_ENDED),
+    (HookPoint::BeforeCompaction, types::HookPoints::BEFORE_COMPACTION),
+    (HookPoint::TurnEnded, types::HookPoints::TURN_ENDED),
+    (HookPoint::SessionEnded, types::HookPoints::SESSION_ENDED),
+    (HookPoint::Failed, types::HookPoints::FAILED),
+];
+
+fn hooks(turn: &Turn) -> types::HookPoints {
+    let chosen = HOOKS.iter().filter(|(point, _)| turn.hooks.contains(point));
+    chosen.fold(types::HookPoints::empty(), |all, (_, flag)| all | *flag)
 }
 
 pub(super) fn turn(turn: &Turn) -> types::Turn {
     types::Turn {
         prompt: turn.prompt.clone(),
+        attachments: turn.attachments.iter().map(attachment).collect(),
         system_prompt: turn.system_prompt.clone(),
         workspace: turn.workspace.to_string_lossy().into_owned(),
         extra_dirs: turn.extra_dirs.iter().map(|dir| dir.to_string_lossy().into_owned()).collect(),
@@ -73,17 +153,17 @@ pub(super) fn turn(turn: &Turn) -> types::Turn {
         effort: turn.effort.map(|effort| effort.as_str().to_owned()),
         max_turns: turn.max_turns,
         max_cost_micros: turn.max_cost.map(|Money { micros, .. }| micros),
-        approvals: match turn.approvals {
-            Approvals::AllowAll => types::Approvals::AllowAll,
-            Approvals::Ask => types::Approvals::Ask,
-            Approvals::Deny => types::Approvals::Deny,
-        },
+        approvals: approvals(turn.approvals),
         tools: types::ToolRules {
             allow: turn.tools.allow.clone(),
             deny: turn.tools.deny.clone(),
             only: turn.tools.only.clone(),
             without: turn.tools.without.clone(),
         },
+        policy: turn.policy.iter().map(policy_rule).collect(),
+        caller_tools: turn.caller_tools.iter().map(caller_tool).collect(),
+        hooks: hooks(turn),
+        extra_args: turn.extra_args.clone(),
         mcp_servers: turn.mcp_servers.as_ref().map(Value::to_string),
         output_schema: turn.output_schema.as_ref().map(Value::to_string),
         stream_text: turn.stream_text,
@@ -93,7 +173,7 @@ pub(super) fn turn(turn: &Turn) -> types::Turn {
 }
 
 /// The capabilities, in the order of the interface.
-pub(super) const CAPABILITIES: [(Capability, types::Capabilities); 24] = [
+pub(super) const CAPABILITIES: [(Capability, types::Capabilities); 28] = [
     (Capability::Streaming, types::Capabilities::STREAMING),
     (Capability::SessionResume, types::Capabilities::SESSION_RESUME),
     (Capability::SessionFork, types::Capabilities::SESSION_FORK),
@@ -118,10 +198,20 @@ pub(super) const CAPABILITIES: [(Capability, types::Capabilities); 24] = [
     (Capability::McpServers, types::Capabilities::MCP_SERVERS),
     (Capability::Autopilot, types::Capabilities::AUTOPILOT),
     (Capability::StructuredOutput, types::Capabilities::STRUCTURED_OUTPUT),
+    (Capability::Attachments, types::Capabilities::ATTACHMENTS),
+    (Capability::CallerTools, types::Capabilities::CALLER_TOOLS),
+    (Capability::Hooks, types::Capabilities::HOOKS),
+    (Capability::Policy, types::Capabilities::POLICY),
 ];
 
 pub(super) fn binary(binary: &Binary) -> types::Binary {
-    let chosen = CAPABILITIES.iter().filter(|(capability, _)| binary.can(*capability));
+    let transport = |transport: &Transport| {
+        let chosen = CAPABILITIES.iter().filter(|(capability, _)| transport.can(*capability));
+        types::Transport {
+            name: transport.name.clone(),
+            capabilities: chosen.fold(types::Capabilities::empty(), |all, (_, flag)| all | *flag),
+        }
+    };
     let note = |note: &wharf_core::model::Note| types::Note {
         level: log_level(note.level),
         text: note.text.clone(),
@@ -139,7 +229,8 @@ pub(super) fn binary(binary: &Binary) -> types::Binary {
             Support::BestEffort => types::Support::BestEffort,
             Support::Unsupported => types::Support::Unsupported,
         },
-        capabilities: chosen.fold(types::Capabilities::empty(), |all, (_, flag)| all | *flag),
+        unsupported_because: binary.unsupported_because.clone(),
+        transports: binary.transports.iter().map(transport).collect(),
         login: match &binary.login {
             Login::Present(how) => types::Login::Present(how.clone()),
             Login::Missing(what) => types::Login::Missing(what.clone()),

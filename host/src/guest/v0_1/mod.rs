@@ -1,6 +1,8 @@
 //! The interface `wharf:runtime@0.1` as wasmtime sees it. The only module that names WIT types: [`lift`] turns a
 //! guest's values into those of `wharf-core` (and [`launch`] a launch), [`lower`] does the reverse, and [`imports`] offers the host to the guest.
 
+mod activity;
+mod ask;
 mod budget;
 mod exports;
 mod imports;

@@ -22,7 +22,8 @@ fn built(version: &str, change: impl FnOnce(&mut Turn)) -> Launch {
     // See `instructions`.
     set_option(&mut turn, "project-instructions", "false");
     change(&mut turn);
-    let mut settings = Settings::of(&turn);
+    let transport = if turn.approvals == Approvals::Ask { CONTROL } else { "" };
+    let mut settings = Settings::of(&turn).over(transport);
     let mut launch = build(&mut settings, &binary(version)).expect("a launch");
     settings.finish(&mut launch);
     launch
@@ -31,7 +32,7 @@ fn built(version: &str, change: impl FnOnce(&mut Turn)) -> Launch {
 #[test]
 fn each_setting_has_its_flag() {
     type Change = fn(&mut Turn);
-    let rows: [(&str, Change, &str); 27] = [
+    let rows: [(&str, Change, &str); 26] = [
         ("2.1.325", |_| {}, "--permission-mode dontAsk"),
         ("2.0.76", |_| {}, ""),
         ("2.1.325", |turn| turn.approvals = Approvals::AllowAll, "--dangerously-skip-permissions"),
@@ -40,7 +41,6 @@ fn each_setting_has_its_flag() {
             |turn| turn.approvals = Approvals::Ask,
             "--input-format stream-json --permission-prompt-tool stdio",
         ),
-        ("2.1.325", |turn| set_option(turn, "duplex", "true"), "--input-format stream-json --permission-mode dontAsk"),
         (
             "2.1.325",
             |turn| set_option(turn, "gates", "[\"Stop\"]"),

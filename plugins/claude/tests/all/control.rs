@@ -10,7 +10,7 @@ fn asked(request: &Value) -> (Claude, Ask) {
     let mut turn = testing::turn::<Claude>("go");
     turn.approvals = Approvals::Ask;
     let mut adapter = Claude::default();
-    adapter.build_prompt(&turn, &testing::binary("2.1.325")).expect("a prompt");
+    adapter.build_prompt(&turn, &testing::binary("2.1.325"), "control").expect("a prompt");
     let line = json!({"type": "control_request", "request_id": "r1", "request": request});
     let effects = play(&mut adapter, Stream::Stdout, &format!("{line}\n"), 1);
     let Some(Effect::Emit(Event::Ask(ask))) = effects.into_iter().next() else { panic!("no ask") };
@@ -29,7 +29,7 @@ fn handle(adapter: &mut Claude, input: Input) -> Vec<Value> {
 
 fn chosen(choice: Option<&str>, text: Option<&str>) -> Input {
     let (choice, text) = (choice.map(str::to_owned), text.map(str::to_owned));
-    Input::Answer(Answer { ask: "r1".to_owned(), choice, text, input: None })
+    Input::Answer(Answer { ask: "r1".to_owned(), choice, text, input: None, fields: vec![], value: None })
 }
 
 #[test]
@@ -142,7 +142,7 @@ fn a_message_never_comes_before_the_prompt() {
     let mut turn = testing::turn::<Claude>("first");
     turn.approvals = Approvals::Ask;
     let mut adapter = Claude::default();
-    adapter.build_prompt(&turn, &testing::binary("2.1.325")).expect("a prompt");
+    adapter.build_prompt(&turn, &testing::binary("2.1.325"), "control").expect("a prompt");
     handle(&mut adapter, Input::Start);
     let written = handle(&mut adapter, Input::Message("/second".to_owned()));
     let texts: Vec<&Value> = written.iter().map(|line| &line["message"]["content"]).collect();
@@ -155,7 +155,7 @@ fn a_run_that_does_not_read_the_instructions_of_the_workspace_says_so() {
         let mut turn = testing::turn::<Claude>("go");
         testing::set_option(&mut turn, "project-settings", trusted);
         let mut adapter = Claude::default();
-        adapter.build_args(&turn, &testing::binary(version)).expect("a command line");
+        adapter.build_args(&turn, &testing::binary(version), "").expect("a command line");
         let mut out = Effects::default();
         adapter.handle(Input::Start, &mut out);
         let said = testing::events(out.as_slice());
@@ -168,7 +168,7 @@ fn a_run_that_does_not_read_the_instructions_of_the_workspace_says_so() {
 fn one_shot_runs_ignore_inputs() {
     let mut adapter = Claude::default();
     let turn = testing::turn::<Claude>("go");
-    adapter.build_prompt(&turn, &testing::binary("2.1.325")).expect("a prompt");
+    adapter.build_prompt(&turn, &testing::binary("2.1.325"), "control").expect("a prompt");
     for input in [Input::Start, Input::Message("more".to_owned()), Input::Cancel] {
         assert!(handle(&mut adapter, input).is_empty());
     }

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use wharf_adapter::testing::{self, play, read, set_option};
 use wharf_adapter::{
     Adapter, Answer, Approvals, Ask, ChoiceKind, Effect, Effects, Event, Evidence, ExitStatus, Input, PromptDelivery,
-    Stream, ToolStatus,
+    Stream, ToolStatus, Turn,
 };
 use wharf_adapter_claude::Claude;
 
@@ -50,8 +50,8 @@ impl Player {
         }
         let mut adapter = Claude::default();
         let binary = testing::binary("2.1.325");
-        adapter.build_args(&turn, &binary).expect("arguments");
-        let delivery = adapter.build_prompt(&turn, &binary).expect("a prompt");
+        adapter.build_args(&turn, &binary, "control").expect("arguments");
+        let delivery = adapter.build_prompt(&turn, &binary, "control").expect("a prompt");
         assert_eq!(delivery, PromptDelivery::InProtocol);
         let mut player = Player {
             adapter,
@@ -80,6 +80,12 @@ impl Player {
         self.add(out.into_vec());
     }
 
+    fn next_turn(&mut self, turn: &Turn) {
+        let mut out = Effects::default();
+        self.adapter.next_turn(turn, &mut out);
+        self.add(out.into_vec());
+    }
+
     fn add(&mut self, effects: Vec<Effect>) {
         for effect in effects {
             match effect {
@@ -88,7 +94,9 @@ impl Player {
                     self.written.push_back(serde_json::from_slice(&bytes).expect("JSON"));
                 }
                 Effect::Emit(Event::Ask(ask)) => self.asks.push(ask),
-                Effect::Emit(Event::Tool(call)) if call.status == ToolStatus::Denied => self.denied.push(call.id),
+                Effect::Emit(Event::Tool(call)) if call.status == ToolStatus::Denied => {
+                    self.denied.push(testing::inline(&call.id).to_owned())
+                }
                 Effect::Emit(Event::TurnEnded(end)) => {
                     self.ended = true;
                     self.outcome = Some(outcome_name(&end.outcome));
@@ -118,7 +126,7 @@ impl Player {
                 if let Some(mode) = &self.mode {
                     set_option(&mut turn, "permission-mode", &json!(mode).to_string());
                 }
-                self.handle(Input::NextTurn(turn));
+                self.next_turn(&turn);
             }
             (Some("user"), _) => self.handle(Input::Message(text_of(line))),
             (_, Some("interrupt")) => self.handle(Input::Cancel),
@@ -171,6 +179,8 @@ fn answer(ask: &Ask, response: &Value) -> Answer {
         text: text.into_iter().find_map(Value::as_str).map(str::to_owned),
         // With line breaks, as a person would edit it.
         input: input.map(|input| serde_json::to_string_pretty(input).expect("JSON")),
+        fields: vec![],
+        value: None,
     }
 }
 

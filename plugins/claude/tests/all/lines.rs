@@ -38,7 +38,7 @@ fn a_message_has_the_id_of_its_deltas() {
     let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
     let events = events(&lines);
     let [Event::TextDelta(delta), Event::Message(message)] = events.as_slice() else { panic!("{events:?}") };
-    assert_eq!((delta.id.as_str(), message.id.as_str()), ("msg_1/0", "msg_1/0"));
+    assert_eq!((testing::inline(&delta.id), testing::inline(&message.id)), ("msg_1/0", "msg_1/0"));
 }
 
 /// The names in the schemas of the program, whether or not this mode prints them.
@@ -66,7 +66,7 @@ fn a_retracted_line_is_discarded() {
         (vec![streamed(BEGIN), streamed(OPEN), streamed(DELTA), assistant("msg_1", "u1", "Hello")], "msg_1/0"),
     ] {
         let lines: Vec<&str> = lines.iter().map(String::as_str).chain([tombstone]).collect();
-        assert_eq!(events(&lines).last(), Some(&Event::Discard(id.to_owned())));
+        assert_eq!(events(&lines).last(), Some(&Event::Discard(id.into())));
     }
 }
 
@@ -113,7 +113,7 @@ fn deltas_that_are_never_completed_are_discarded() {
         let lines = [streamed(BEGIN), streamed(OPEN), streamed(DELTA), end];
         let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
         let events = events(&lines);
-        assert_eq!(events[1], Event::Discard("msg_1/0".to_owned()), "{lines:?}");
+        assert_eq!(events[1], Event::Discard("msg_1/0".into()), "{lines:?}");
     }
 }
 
@@ -182,7 +182,7 @@ fn the_session_says_whether_it_was_resumed() {
         let mut adapter = Claude::default();
         let mut turn = testing::turn::<Claude>("go");
         turn.session = session;
-        adapter.build_args(&turn, &testing::binary("2.1.325")).expect("arguments");
+        adapter.build_args(&turn, &testing::binary("2.1.325"), "").expect("arguments");
         let events = events_of(&mut adapter, &[init, init]);
         let [Event::Session(session)] = events.as_slice() else { panic!("{events:?}") };
         assert_eq!(session.resumed, resumed, "{:?}", turn.session);
@@ -214,7 +214,7 @@ fn a_tool_that_was_running_at_the_exit_is_cancelled() {
     events_of(&mut adapter, &[call, r#"{"type":"result","subtype":"success","is_error":false,"result":"x"}"#]);
     let effects = testing::finish(&mut adapter, &FakeHost::default(), 0);
     let [Effect::Emit(Event::Tool(tool))] = effects.as_slice() else { panic!("{effects:?}") };
-    assert_eq!((tool.id.as_str(), tool.status), ("t", ToolStatus::Cancelled));
+    assert_eq!((testing::inline(&tool.id), tool.status), ("t", ToolStatus::Cancelled));
 }
 
 #[test]

@@ -24,15 +24,15 @@ fn a_denied_tool_is_reported_once() {
     for folder in transcripts() {
         let effects = transcript::<Claude>(&folder).effects;
         let ended = testing::events(&effects).into_iter().filter_map(|event| match event {
-            Event::Tool(call) if call.status == ToolStatus::Denied => Some(call.id.clone()),
+            Event::Tool(call) if call.status == ToolStatus::Denied => Some(testing::inline(&call.id)),
             _ => None,
         });
-        let mut ids: Vec<String> = ended.collect();
+        let mut ids: Vec<&str> = ended.collect();
         let count = ids.len();
         ids.sort();
         ids.dedup();
         assert_eq!(ids.len(), count, "{}", folder.display());
-        let failed_first = |event: &&&Event| matches!(event, Event::Tool(call) if call.status == ToolStatus::Failed && ids.contains(&call.id));
+        let failed_first = |event: &&&Event| matches!(event, Event::Tool(call) if call.status == ToolStatus::Failed && ids.contains(&testing::inline(&call.id)));
         let explained = folder.ends_with("bd_can_use_tool") || folder.ends_with("bd_hooks");
         let failed = testing::events(&effects).iter().filter(failed_first).count();
         assert!(failed == 0 || explained, "{}: the host's answers are not in this replay", folder.display());

@@ -12,7 +12,8 @@ fn features(version: Option<&str>) -> Features {
 fn built(version: Option<&str>, change: impl FnOnce(&mut Turn)) -> Launch {
     let mut turn = turn::<Copilot>("prompt");
     change(&mut turn);
-    let mut settings = Settings::of(&turn);
+    let transport = if turn.approvals == Approvals::Ask { "acp" } else { "" };
+    let mut settings = Settings::of(&turn).over(transport);
     let mut launch = build(&mut settings, features(version)).expect("a command line");
     settings.finish(&mut launch);
     launch
@@ -121,11 +122,11 @@ fn unsupported_settings_are_reported() {
     assert_eq!(unsupported(&launch), expected);
     assert!(args(&launch).contains("--reasoning-effort xhigh") && !args(&launch).contains("session"));
     assert_eq!(unsupported(&built(None, |turn| turn.effort = Some("heroic".into()))), ["effort", "session"]);
-    let asking = built(None, |turn| {
-        turn.approvals = Approvals::Ask;
-        set_option(turn, "transport", "\"jsonl\"");
-    });
-    assert_eq!(unsupported(&asking), ["approvals", "session"]);
+    let asking = Turn { approvals: Approvals::Ask, ..turn::<Copilot>("prompt") };
+    let mut settings = Settings::of(&asking).over("json-lines");
+    let mut launch = build(&mut settings, features(None)).expect("a command line");
+    settings.finish(&mut launch);
+    assert_eq!(unsupported(&launch), ["approvals", "session"]);
 }
 
 #[test]

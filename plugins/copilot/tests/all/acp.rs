@@ -7,7 +7,7 @@ mod updates;
 use crate::{captures, outcomes, usages};
 use serde_json::Value;
 use std::fs;
-use wharf_adapter::testing::{binary, events, inline, play, set_option, turn};
+use wharf_adapter::testing::{binary, events, inline, play, turn};
 use wharf_adapter::{
     Adapter, Answer, Approvals, ChangeKind, ChoiceKind, Effect, Effects, ErrorClass, Event, Input, Outcome,
     PromptDelivery, SessionChoice, Stream, ToolStatus, Turn, UsageScope,
@@ -28,10 +28,16 @@ fn handle(adapter: &mut Copilot, input: Input) -> Vec<Effect> {
     out.into_vec()
 }
 
+fn next_turn(adapter: &mut Copilot, turn: &Turn) -> Vec<Effect> {
+    let mut out = Effects::default();
+    adapter.next_turn(turn, &mut out);
+    out.into_vec()
+}
+
 fn start(turn: &Turn) -> (Copilot, Vec<Effect>) {
     let mut adapter = Copilot::default();
-    adapter.build_args(turn, &binary("1.0.102")).expect("a command line");
-    assert_eq!(adapter.build_prompt(turn, &binary("1.0.102")), Ok(PromptDelivery::InProtocol));
+    adapter.build_args(turn, &binary("1.0.102"), "acp").expect("a command line");
+    assert_eq!(adapter.build_prompt(turn, &binary("1.0.102"), "acp"), Ok(PromptDelivery::InProtocol));
     let effects = handle(&mut adapter, Input::Start);
     (adapter, effects)
 }
@@ -76,7 +82,7 @@ fn replay(scenario: &str, first: &Turn) -> Vec<Effect> {
                 prompts += 1;
                 if prompts > 1 {
                     let text = theirs["params"]["prompt"][0]["text"].as_str().expect("a text");
-                    effects.extend(handle(&mut adapter, Input::NextTurn(asking_turn(text, &first.workspace))));
+                    effects.extend(next_turn(&mut adapter, &asking_turn(text, &first.workspace)));
                 }
             }
             if theirs["method"] == "session/cancel" {
@@ -84,7 +90,14 @@ fn replay(scenario: &str, first: &Turn) -> Vec<Effect> {
             }
             if let Some(choice) = theirs["result"]["outcome"]["optionId"].as_str() {
                 let ask = theirs["id"].to_string();
-                let answer = Answer { ask, choice: Some(choice.to_owned()), text: None, input: None };
+                let answer = Answer {
+                    ask,
+                    choice: Some(choice.to_owned()),
+                    text: None,
+                    input: None,
+                    fields: vec![],
+                    value: None,
+                };
                 effects.extend(handle(&mut adapter, Input::Answer(answer)));
             }
             let ours = writes(&effects);
@@ -172,7 +185,6 @@ fn model_and_permissions_are_set_before_the_prompt() {
     let mut turn = asking_turn("One.", "/lab/ws/1.0.102-acp_github_models_and_load");
     turn.approvals = Approvals::AllowAll;
     turn.model = Some("gpt-5.4".into());
-    set_option(&mut turn, "transport", "\"acp\"");
     let effects = replay("acp_github_models_and_load", &turn);
     assert_eq!(outcomes(&effects), [Outcome::Completed]);
     assert_eq!(texts(&effects), ["First answer."]);
@@ -274,7 +286,14 @@ fn a_cancellation_withdraws_open_asks() {
     assert_eq!((&written[0]["id"], &written[0]["result"]["outcome"]["outcome"]), (&"q-7".into(), &"cancelled".into()));
     assert_eq!((&written[1]["method"], &written[1]["params"]["sessionId"]), (&"session/cancel".into(), &"s".into()));
     assert_eq!(events(&effects), [&Event::AskWithdrawn("\"q-7\"".into())]);
-    let late = Answer { ask: "\"q-7\"".into(), choice: Some("no".into()), text: None, input: None };
+    let late = Answer {
+        ask: "\"q-7\"".into(),
+        choice: Some("no".into()),
+        text: None,
+        input: None,
+        fields: vec![],
+        value: None,
+    };
     assert!(handle(&mut adapter, Input::Answer(late)).is_empty(), "the ask is no longer open");
 }
 
@@ -301,7 +320,6 @@ fn a_turn_that_is_cancelled_before_its_prompt_never_starts() {
 fn with_approvals_denied_nothing_is_asked() {
     let mut turn = asking_turn("Hi", "/w");
     turn.approvals = Approvals::Deny;
-    set_option(&mut turn, "transport", "\"acp\"");
     let (mut adapter, _) = start(&turn);
     receive(&mut adapter, INITIALIZED);
     receive(&mut adapter, NEW);

@@ -56,8 +56,8 @@ fn the_text_of_a_sub_agent_is_never_the_answer() {
     let parents: Vec<_> = events(&effects)
         .into_iter()
         .filter_map(|event| match event {
-            Event::Message(part) | Event::TextDelta(part) => Some((part.id.as_str(), part.parent.as_deref())),
-            Event::Tool(call) => Some((call.id.as_str(), call.parent.as_deref())),
+            Event::Message(part) | Event::TextDelta(part) => Some((inline(&part.id), part.parent.as_ref().map(inline))),
+            Event::Tool(call) => Some((inline(&call.id), call.parent.as_ref().map(inline))),
             _ => None,
         })
         .collect();
@@ -106,7 +106,7 @@ fn a_retry_discards_only_the_text_of_the_failed_attempt() {
     let discarded: Vec<_> = events(&effects)
         .into_iter()
         .filter_map(|event| match event {
-            Event::Discard(id) => Some(id.clone()),
+            Event::Discard(id) => Some(inline(id).to_owned()),
             Event::Retrying(failure) => Some(format!("{:?} {}", failure.http_status, failure.message)),
             _ => None,
         })
@@ -175,7 +175,7 @@ fn streamed_text_of_a_part_is_not_reported_twice() {
     let [Event::TextDelta(_), Event::TextDelta(_), Event::Discard(first), Event::Message(whole)] = events[..] else {
         panic!("{events:?}")
     };
-    assert_eq!((first.as_str(), whole.id.as_str(), inline(&whole.text)), ("a", "b", "ab"));
+    assert_eq!((inline(first), inline(&whole.id), inline(&whole.text)), ("a", "b", "ab"));
 }
 
 #[test]

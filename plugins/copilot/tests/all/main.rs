@@ -21,7 +21,7 @@ fn started(version: &str, session: SessionChoice) -> Copilot {
     let mut turn = turn::<Copilot>("prompt");
     turn.session = session;
     let mut adapter = Copilot::default();
-    adapter.build_args(&turn, &binary(version)).expect("a command line");
+    adapter.build_args(&turn, &binary(version), "").expect("a command line");
     adapter
 }
 

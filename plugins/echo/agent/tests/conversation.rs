@@ -40,14 +40,14 @@ impl Conversation {
         let mut adapter = Echo::default();
         let mut turn = turn::<Echo>(prompt);
         turn.approvals = Approvals::Ask;
-        let launch = adapter.build_args(&turn, &binary("1.0.0")).expect("arguments");
+        let launch = adapter.build_args(&turn, &binary("1.0.0"), "duplex").expect("arguments");
         let mut args: Vec<String> = launch.args.into_iter().map(|arg| arg.text).collect();
         args.extend(extra.iter().map(|arg| (*arg).to_owned()));
         let agent = thread::spawn(move || {
             wharf_echo_agent::run(args.into_iter(), BufReader::new(agent_stdin), &mut agent_stdout, &mut io::sink())
         });
         let mut conversation = Conversation { stdin: Some(stdin), stdout: BufReader::new(stdout), agent, adapter };
-        match conversation.adapter.build_prompt(&turn, &binary("1.0.0")).expect("a prompt") {
+        match conversation.adapter.build_prompt(&turn, &binary("1.0.0"), "duplex").expect("a prompt") {
             PromptDelivery::StdinOpen(bytes) => conversation.write(&bytes),
             other => panic!("the prompt does not go through an open stdin: {other:?}"),
         }
@@ -69,7 +69,7 @@ impl Conversation {
 
     fn answer(&mut self, ask: &str, choice: &str, text: Option<&str>, input: Option<&str>) {
         let own = |text: &str| text.to_owned();
-        let answer = Answer { ask: own(ask), choice: Some(own(choice)), text: text.map(own), input: input.map(own) };
+        let answer = Answer { text: text.map(own), input: input.map(own), ..Answer::new(ask, Some(choice)) };
         self.handle(Input::Answer(answer));
     }
 
@@ -155,7 +155,7 @@ fn the_adapter_understands_every_line() {
     let mut adapter = Echo::default();
     let mut turn = turn::<Echo>("hello");
     turn.session = wharf_adapter::SessionChoice::Resume("s-1".to_owned());
-    adapter.build_args(&turn, &binary("1.0.0")).expect("arguments");
+    adapter.build_args(&turn, &binary("1.0.0"), "duplex").expect("arguments");
     let effects = play(&mut adapter, Stream::Stdout, &stdout, 3);
     let events: Vec<Event> = events(&effects).into_iter().cloned().collect();
     assert_eq!(events.len(), stdout.lines().count());

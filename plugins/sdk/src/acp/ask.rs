@@ -29,17 +29,12 @@ pub(super) fn permission(id: &str, params: Json<'_>, tool: Option<String>) -> Re
         let [id, kind, label] = option.select(["optionId", "kind", "name"]).ok()?;
         Some(Choice { id: id.string()?, kind: choice_kind(kind.name()), label: label.string().unwrap_or_default() })
     });
-    Ok(Ask {
-        id: id.to_owned(),
-        kind: AskKind::Permission,
-        tool,
-        title: title.string().unwrap_or_default(),
-        tool_id: tool_id.string(),
-        detail: if input.is_missing() { "{}".to_owned() } else { input.raw().to_owned() },
-        choices: choices.collect(),
-        free_text: false,
-        input_editable: false,
-    })
+    let mut ask = Ask::new(id, AskKind::Permission, title.string().unwrap_or_default());
+    (ask.tool, ask.tool_id, ask.choices) = (tool, tool_id.string(), choices.collect());
+    if !input.is_missing() {
+        input.raw().clone_into(&mut ask.detail);
+    }
+    Ok(ask)
 }
 
 fn choice_kind(kind: Option<&str>) -> ChoiceKind {
@@ -68,7 +63,7 @@ pub(super) fn decided(ask: &Ask, approvals: Approvals) -> Option<Answer> {
         Approvals::Deny => first(&[ChoiceKind::RejectOnce, ChoiceKind::RejectAlways]),
         Approvals::AllowAll => Some(first(&[ChoiceKind::AllowOnce, ChoiceKind::AllowAlways])?),
     };
-    Some(Answer { ask: ask.id.clone(), choice, text: None, input: None })
+    Some(Answer::new(&ask.id, choice.as_deref()))
 }
 
 /// The result with the choice. Without a choice the agent treats it as a no.

@@ -133,6 +133,11 @@ pub(super) fn copied(turn: &Turn) -> Turn {
     let ToolRules { allow, deny, only, without } = &turn.tools;
     Turn {
         prompt: String::new(),
+        attachments: vec![],
+        policy: vec![],
+        caller_tools: vec![],
+        hooks: turn.hooks,
+        extra_args: vec![],
         system_prompt: None,
         workspace: turn.workspace.clone(),
         extra_dirs: list(&turn.extra_dirs),

@@ -60,6 +60,12 @@ impl<D: Dialect + 'static> Talk<D> {
         self.effects.extend(out.into_vec());
     }
 
+    fn next_turn(&mut self, turn: &Turn) {
+        let mut out = Effects::default();
+        self.agent.0.next_turn(turn, &mut out);
+        self.effects.extend(out.into_vec());
+    }
+
     fn receive(&mut self, message: &Value) {
         self.effects.extend(play(&mut self.agent, Stream::Stdout, &format!("{message}\n"), 1));
     }
@@ -133,7 +139,7 @@ impl<D: Dialect + 'static> Talk<D> {
 
     fn tools(&self) -> Vec<(&str, ToolStatus)> {
         let tools = events(&self.effects).into_iter().filter_map(|event| match event {
-            Event::Tool(call) => Some((call.id.as_str(), call.status)),
+            Event::Tool(call) => Some((crate::testing::inline(&call.id), call.status)),
             _ => None,
         });
         tools.collect()
@@ -201,7 +207,7 @@ fn the_approvals_of_the_turn_answer_permission_requests() {
 fn a_rejected_call_that_the_agent_never_mentions_is_denied() {
     let mut talk = Talk::<Standard>::prompted(|turn| turn.approvals = Approvals::Ask);
     talk.permission(9, "t");
-    talk.handle(Input::Answer(Answer { ask: "9".into(), choice: Some("no".into()), text: None, input: None }));
+    talk.handle(Input::Answer(Answer::new("9", Some("no"))));
     talk.result(3, &json!({"stopReason": "end_turn"}));
     assert_eq!(talk.tools(), [("t", ToolStatus::Pending), ("t", ToolStatus::Denied)]);
 }
@@ -259,7 +265,7 @@ fn a_session_is_resumed_the_way_that_the_agent_has() {
         (unknown.failure().class, unknown.failure().message.as_str()),
         (ErrorClass::NoSession, "no rollout found")
     );
-    unknown.handle(Input::NextTurn(turn::<Agent<Standard>>("again")));
+    unknown.next_turn(&turn::<Agent<Standard>>("again"));
     assert_eq!(unknown.failure().class, ErrorClass::NoSession, "the cause is repeated");
 }
 
@@ -311,7 +317,8 @@ fn settings_that_the_protocol_does_not_have_are_unsupported() {
     let mut turn = turn::<Agent<Standard>>("go");
     (turn.max_turns, turn.stream_text, turn.model) = (Some(3), false, Some("m".into()));
     turn.tools.deny = vec!["shell".into()];
-    let launch = Agent::<Standard>::default().build_args(&turn, &crate::testing::binary("1.0.0")).expect("a launch");
+    let launch =
+        Agent::<Standard>::default().build_args(&turn, &crate::testing::binary("1.0.0"), "").expect("a launch");
     let names: Vec<&str> = launch.unsupported.iter().map(|setting| setting.name.as_str()).collect();
     assert_eq!(names, ["session", "stream-text", "max-turns", "tools"]);
 }

@@ -6,8 +6,8 @@
 use super::Dialect;
 pub use super::tool::ToolFields;
 use crate::{
-    Calls, ContextUsage, Effects, Event, Failure, FileChange, Json, LogLevel, Malformed, Text, ToolCall, ToolStatus,
-    Usage, UsageScope,
+    Calls, ContextUsage, Effects, Event, Failure, FileChange, Json, LogLevel, Malformed, PlanItem, PlanStatus, Text,
+    ToolCall, ToolStatus, Usage, UsageScope,
 };
 
 /// The kind of a text.
@@ -122,7 +122,7 @@ impl Transcript {
     /// A model call failed and is retried: the open text is void.
     pub fn retry(&mut self, failure: Failure, out: &mut Effects) {
         if self.open.take().is_some() {
-            out.emit(Event::Discard(self.id()));
+            out.emit(Event::Discard(self.id().into()));
         }
         out.emit(Event::Retrying(failure));
     }
@@ -159,7 +159,7 @@ impl Transcript {
             name: name.map(str::to_owned),
             title: tool.title.string(),
             input: tool.input.verbatim(),
-            ..ToolCall::new(&id, status)
+            ..ToolCall::new(&*id, status)
         });
     }
 
@@ -186,7 +186,7 @@ impl Transcript {
             "plan" => {
                 let entries = update.get("entries");
                 if entries.is_array() {
-                    out.emit(Event::Plan(entries.raw().to_owned()));
+                    out.emit(Event::Plan(entries.items().filter_map(plan_item).collect()));
                 }
             }
             "usage_update" => self.usage_update(update, out),
@@ -279,4 +279,14 @@ impl Transcript {
         }
         Ok(())
     }
+}
+
+fn plan_item(entry: Json<'_>) -> Option<PlanItem> {
+    let status = match entry.get("status").name() {
+        Some("in_progress") => PlanStatus::InProgress,
+        Some("completed") => PlanStatus::Completed,
+        Some("cancelled") => PlanStatus::Cancelled,
+        _ => PlanStatus::Pending,
+    };
+    Some(PlanItem { text: entry.get("content").string()?, status })
 }

@@ -1,9 +1,9 @@
 //! From the interface to `wharf-core`, as the host does it, for effects whose texts [`play`](super::play) has resolved.
 
-use super::inline;
+use super::{activity, inline};
 use crate::{
-    Ask, AskKind, ChangeKind, ChoiceKind, Effect, ErrorClass, Event, Failure, LogLevel, Outcome, Retry, Text, ToolCall,
-    ToolStatus, Usage, UsageScope,
+    Action, Ask, AskKind, ChangeKind, Choice, ChoiceKind, Diff, Effect, ErrorClass, Event, Failure, LogLevel, Outcome,
+    Question, Retry, Text, ToolCall, ToolKind, ToolStatus, Usage, UsageScope,
 };
 use wharf_core::model::{self, EventKind, TextPart, TurnEnd, json_or_text, time};
 use wharf_core::turn;
@@ -25,6 +25,7 @@ pub(super) fn effect(effect: Effect) -> turn::Effect<'static> {
             let delay = std::time::Duration::from_millis(timer.milliseconds.into());
             turn::Effect::SetTimer { number: timer.number, delay }
         }
+        Effect::TransportFailed(reason) => turn::Effect::TransportFailed(failure(reason)),
     }
 }
 
@@ -48,7 +49,11 @@ fn streamed(event: EventKind) -> wharf_core::stream::StreamedEvent<'static> {
 }
 
 fn kind(event: Event) -> EventKind {
-    let part = |part: crate::TextPart| TextPart { id: part.id, parent: part.parent, text: owned(&part.text) };
+    let part = |part: crate::TextPart| TextPart {
+        id: owned(&part.id),
+        parent: part.parent.as_ref().map(owned),
+        text: owned(&part.text),
+    };
     match event {
         Event::Session(session) => {
             let mut lifted = model::SessionInfo::default();
@@ -61,9 +66,19 @@ fn kind(event: Event) -> EventKind {
         Event::ThinkingDelta(delta) => EventKind::ThinkingDelta(part(delta)),
         Event::Thinking(thinking) => EventKind::Thinking(part(thinking)),
         Event::ToolOutput(output) => EventKind::ToolOutput(part(output)),
-        Event::Discard(id) => EventKind::Discard { id },
+        Event::Discard(id) => EventKind::Discard { id: owned(&id) },
         Event::Tool(call) => EventKind::Tool(tool(call)),
-        Event::Plan(plan) => EventKind::Plan { plan: json_or_text(plan) },
+        Event::Plan(items) => EventKind::Plan { items: items.into_iter().map(activity::plan_item).collect() },
+        Event::McpServer(server) => EventKind::McpServer(activity::mcp_server(server)),
+        Event::Compaction(compaction) => EventKind::Compaction(activity::compaction(compaction)),
+        Event::Round(round) => EventKind::Round(activity::round(round)),
+        Event::Subagent(subagent) => EventKind::Subagent(activity::subagent(subagent)),
+        Event::Mode(mode) => EventKind::Mode { mode },
+        Event::Title(title) => EventKind::Title { title },
+        Event::Commands(commands) => {
+            EventKind::Commands { commands: commands.into_iter().map(activity::command).collect() }
+        }
+        Event::Prompt(prompt) => EventKind::Prompt(part(prompt)),
         Event::FileChange(change) => {
             let kind = same!(change.kind, ChangeKind => FileChangeKind: Created, Edited, Deleted, Moved, Other);
             let mut lifted = model::FileChange::new(change.path, kind);
@@ -96,14 +111,20 @@ fn kind(event: Event) -> EventKind {
     }
 }
 
-fn owned(text: &Text) -> String {
+pub(super) fn owned(text: &Text) -> String {
     inline(text).to_owned()
 }
 
 fn tool(call: ToolCall) -> model::ToolCall {
     let status = same!(call.status, ToolStatus => ToolStatus: Pending, Running, Succeeded, Failed, Denied, Cancelled);
-    let mut lifted = model::ToolCall::new(call.id, status);
-    (lifted.parent, lifted.name, lifted.title) = (call.parent, call.name, call.title);
+    let mut lifted = model::ToolCall::new(owned(&call.id), status);
+    (lifted.parent, lifted.name, lifted.title) = (call.parent.as_ref().map(owned), call.name, call.title);
+    lifted.kind = call
+        .kind
+        .map(|kind| same!(kind, ToolKind => ToolKind: Read, Edit, Delete, Move, Search, Execute, Fetch, Think, Other));
+    (lifted.mcp_server, lifted.paths) = (call.mcp_server, call.paths);
+    lifted.diffs = call.diffs.into_iter().map(diff).collect();
+    lifted.denied_because = call.denied_because;
     lifted.input = call.input.as_ref().map(|input| json_or_text(owned(input)));
     lifted.output = call.output.as_ref().map(owned);
     lifted.exit_code = call.exit_code;
@@ -117,6 +138,7 @@ fn usage(figures: Usage) -> model::UsageFigures {
     (usage.cache_read, usage.cache_write) = (figures.cache_read, figures.cache_write);
     usage.cost = figures.cost_micros.map(model::Money::usd);
     usage.api_ms = figures.api_millis;
+    usage.rounds = figures.rounds.map(u64::from);
     usage.units = figures.units.into_iter().collect();
     let includes_cached = figures.input_includes_cached;
     let mut lifted = model::UsageFigures::new(scope, figures.source, figures.input, includes_cached, usage);
@@ -125,20 +147,44 @@ fn usage(figures: Usage) -> model::UsageFigures {
 }
 
 fn ask(ask: Ask) -> model::Ask {
-    let kind = same!(ask.kind, AskKind => AskKind: Permission, Question, Other);
+    let kind = same!(ask.kind, AskKind => AskKind: Permission, Question, Tool, Hook, Other);
     let mut lifted = model::Ask::new(ask.id, kind, ask.title);
     (lifted.tool, lifted.tool_id, lifted.detail) = (ask.tool, ask.tool_id, json_or_text(ask.detail));
     (lifted.free_text, lifted.input_editable) = (ask.free_text, ask.input_editable);
-    let choices = ask.choices.into_iter().map(|choice| model::Choice {
-        id: choice.id,
-        kind: same!(
-            choice.kind, ChoiceKind => ChoiceKind:
-            AllowOnce, AllowAlways, RejectOnce, RejectAlways, RejectAndStop, Other
-        ),
-        label: choice.label,
-    });
-    lifted.choices = choices.collect();
+    lifted.actions = ask.actions.into_iter().map(action).collect();
+    lifted.choices = ask.choices.into_iter().map(choice).collect();
+    lifted.form = ask.form.into_iter().map(question).collect();
+    lifted.schema = ask.schema.map(json_or_text);
     lifted
+}
+
+fn choice(choice: Choice) -> model::Choice {
+    let kind = same!(
+        choice.kind, ChoiceKind => ChoiceKind:
+        AllowOnce, AllowAlways, RejectOnce, RejectAlways, RejectAndStop, Other
+    );
+    model::Choice { id: choice.id, kind, label: choice.label }
+}
+
+fn question(question: Question) -> model::Question {
+    let mut lifted = model::Question::new(question.id, question.text);
+    (lifted.title, lifted.multiple, lifted.free_text) = (question.title, question.multiple, question.free_text);
+    lifted.choices = question.choices.into_iter().map(choice).collect();
+    lifted
+}
+
+fn action(action: Action) -> model::Action {
+    match action {
+        Action::Run(command) => model::Action::Run { command },
+        Action::Read(path) => model::Action::Read { path },
+        Action::Write(write) => model::Action::Write { path: write.path, diff: write.diff.map(diff) },
+        Action::Fetch(url) => model::Action::Fetch { url },
+        Action::CallTool(call) => model::Action::CallTool { server: call.server, tool: call.tool },
+    }
+}
+
+fn diff(diff: Diff) -> model::Diff {
+    model::Diff { path: diff.path, old: diff.old.as_ref().map(owned), new: owned(&diff.new) }
 }
 
 fn outcome(outcome: Outcome) -> TurnEnd {

@@ -43,6 +43,8 @@ pub struct Transcript {
     pub version: Option<String>,
     /// The turn that the adapter builds first.
     pub turn: Turn,
+    /// The transport that the agent was run over; empty for the default.
+    pub transport: String,
     /// How much of the output each call of the adapter gets.
     pub lines_per_chunk: usize,
 }
@@ -59,6 +61,7 @@ impl Transcript {
             exit: ExitStatus { code, signal },
             version: version.map(str::to_owned),
             turn: Turn { session: SessionChoice::Fresh(None), ..turn::<A>("go") },
+            transport: String::new(),
             lines_per_chunk: usize::MAX,
         }
     }
@@ -68,8 +71,8 @@ impl Transcript {
         let mut adapter = A::default();
         let mut program = binary("");
         program.version.clone_from(&self.version);
-        let launch = adapter.build_args(&self.turn, &program).expect("a command line");
-        adapter.build_prompt(&self.turn, &program).expect("a prompt");
+        let launch = adapter.build_args(&self.turn, &program, &self.transport).expect("a command line");
+        adapter.build_prompt(&self.turn, &program, &self.transport).expect("a prompt");
         let mut effects = play(&mut adapter, Stream::Stdout, &self.stdout, self.lines_per_chunk);
         effects.extend(play(&mut adapter, Stream::Stderr, &self.stderr, self.lines_per_chunk));
         let mut out = Effects::default();

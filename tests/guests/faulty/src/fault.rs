@@ -197,15 +197,9 @@ fn compute() {
 
 fn ask() -> Ask {
     Ask {
-        id: "again".to_owned(),
-        kind: AskKind::Permission,
-        title: "once more?".to_owned(),
         tool: Some("loop".to_owned()),
-        tool_id: None,
-        detail: "{}".to_owned(),
         choices: vec![Choice { id: "yes".to_owned(), kind: ChoiceKind::AllowOnce, label: "Yes".to_owned() }],
-        free_text: false,
-        input_editable: false,
+        ..Ask::new("again", AskKind::Permission, "once more?")
     }
 }
 

@@ -11,8 +11,8 @@ mod violations;
 
 use fault::Fault;
 use wharf_adapter::{
-    Adapter, AdapterInfo, Binary, Effects, Environment, ErrorClass, Event, ExitStatus, Failure, Host, Input, Json,
-    Launch, LogLevel, Malformed, OptionKind, PromptDelivery, SessionInfo, Settings, Turn, locate,
+    Adapter, AdapterInfo, Binary, Capabilities, Effects, Environment, ErrorClass, Event, ExitStatus, Failure, Host,
+    Input, Json, Launch, LogLevel, Malformed, OptionKind, PromptDelivery, SessionInfo, Settings, Turn, locate,
 };
 
 /// The scripted agent of the tests.
@@ -38,6 +38,7 @@ impl Adapter for Faulty {
         for (level, text) in violations::report(host) {
             binary.note(level, text, None);
         }
+        binary.transport("lines", Capabilities::empty());
         leak::everywhere(host, &mut binary)?;
         Ok(binary)
     }
@@ -55,7 +56,7 @@ impl Adapter for Faulty {
         Ok(launch)
     }
 
-    fn build_prompt(&mut self, turn: &Turn, _binary: &Binary) -> Result<PromptDelivery, Failure> {
+    fn build_prompt(&mut self, turn: &Turn, _binary: &Binary, _transport: &str) -> Result<PromptDelivery, Failure> {
         let prompt = turn.prompt.clone().into_bytes();
         Ok(if self.fault == Fault::Chatter { PromptDelivery::StdinOpen(prompt) } else { PromptDelivery::Stdin(prompt) })
     }
@@ -124,7 +125,7 @@ mod tests {
         let mut adapter = Faulty::default();
         let mut turn = turn::<Faulty>("hello");
         set_option(&mut turn, "fault", &format!("\"{fault}\""));
-        adapter.build_args(&turn, &binary("1.0.0")).expect("arguments");
+        adapter.build_args(&turn, &binary("1.0.0"), "").expect("arguments");
         adapter
     }
 
@@ -146,7 +147,7 @@ mod tests {
     fn the_script_reaches_the_agent() {
         let mut turn = turn::<Faulty>("hello");
         set_option(&mut turn, "script", "\"play.txt\"");
-        let launch = Faulty::default().build_args(&turn, &binary("1.0.0")).expect("arguments");
+        let launch = Faulty::default().build_args(&turn, &binary("1.0.0"), "").expect("arguments");
         let args: Vec<&str> = launch.args.iter().map(|arg| arg.text.as_str()).collect();
         assert_eq!(args, ["--script", "play.txt"]);
     }
@@ -155,7 +156,7 @@ mod tests {
     fn an_unknown_fault_is_an_error() {
         let mut turn = turn::<Faulty>("hello");
         set_option(&mut turn, "fault", "\"sulk\"");
-        let failure = Faulty::default().build_args(&turn, &binary("1.0.0")).expect_err("an unknown fault");
+        let failure = Faulty::default().build_args(&turn, &binary("1.0.0"), "").expect_err("an unknown fault");
         assert_eq!(failure.class, ErrorClass::InvalidOption);
     }
 

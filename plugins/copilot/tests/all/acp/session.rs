@@ -1,9 +1,9 @@
 //! The session over the protocol: what it needs, which model it has, and a process that has none.
 
-use super::{INITIALIZED, NEW, answered, asking_turn, handle, receive, start};
+use super::{INITIALIZED, NEW, answered, asking_turn, next_turn, receive, start};
 use crate::outcomes;
 use wharf_adapter::testing::{FakeHost, events, finish};
-use wharf_adapter::{ErrorClass, Event, Failure, Input, Outcome, Retry};
+use wharf_adapter::{ErrorClass, Event, Failure, Outcome, Retry};
 
 const NO_AUTH: &str =
     "{\"jsonrpc\":\"2.0\",\"id\":2,\"error\":{\"code\":-32000,\"message\":\"Authentication required\"}}\n";
@@ -14,7 +14,7 @@ fn failures_of(version: &str) -> [Failure; 2] {
     let initialized = format!(r#"{{"protocolVersion":1,"agentInfo":{{"name":"Copilot","version":"{version}"}}}}"#);
     receive(&mut adapter, &answered(1, &initialized));
     let mut effects = receive(&mut adapter, NO_AUTH);
-    effects.extend(handle(&mut adapter, Input::NextTurn(asking_turn("Go on", "/w"))));
+    effects.extend(next_turn(&mut adapter, &asking_turn("Go on", "/w")));
     let failures = outcomes(&effects).into_iter().filter_map(|outcome| match outcome {
         Outcome::Failed(failure) => Some(failure),
         _ => None,

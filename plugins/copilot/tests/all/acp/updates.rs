@@ -10,9 +10,9 @@ fn tools(effects: &[Effect]) -> Vec<(String, ToolStatus)> {
     let mut tools: Vec<(String, String, ToolStatus)> = vec![];
     for event in events(effects) {
         let Event::Tool(call) = event else { continue };
-        match tools.iter_mut().find(|(id, ..)| *id == call.id) {
+        match tools.iter_mut().find(|(id, ..)| *id == inline(&call.id)) {
             Some(tool) => tool.2 = call.status,
-            None => tools.push((call.id.clone(), call.name.clone().unwrap_or_default(), call.status)),
+            None => tools.push((inline(&call.id).to_owned(), call.name.clone().unwrap_or_default(), call.status)),
         }
     }
     tools.into_iter().map(|(_, name, status)| (name, status)).collect()
@@ -89,9 +89,11 @@ fn a_sub_agents_text_and_tools_have_its_call_as_parent() {
     let reported: Vec<_> = events(&effects)
         .into_iter()
         .filter_map(|event| match event {
-            Event::Message(part) | Event::Thinking(part) => Some((inline(&part.text), part.parent.as_deref())),
+            Event::Message(part) | Event::Thinking(part) => {
+                Some((inline(&part.text), part.parent.as_ref().map(inline)))
+            }
             Event::Tool(call) if call.name.is_some() && call.status == ToolStatus::Pending => {
-                Some((call.name.as_deref().unwrap_or_default(), call.parent.as_deref()))
+                Some((call.name.as_deref().unwrap_or_default(), call.parent.as_ref().map(inline)))
             }
             _ => None,
         })
@@ -122,7 +124,7 @@ fn a_sub_agent_among_several_has_its_own_id_as_parent() {
         Event::Tool(call) if call.id == "v" => Some(call.parent.clone()),
         _ => None,
     });
-    assert_eq!(parent, Some(Some("a1".to_owned())));
+    assert_eq!(parent, Some(Some("a1".into())));
 }
 
 #[test]

@@ -72,7 +72,7 @@ fn a_dialect_decides_about_silence_retries_logins_and_what_is_ignored() {
     assert_eq!(scopes.collect::<Vec<_>>(), [UsageScope::SessionTotal]);
     assert_eq!((talk.texts(), talk.outcomes()), (vec!["whole"], vec![Outcome::Completed]));
 
-    talk.handle(Input::NextTurn(turn::<Agent<Odd>>("again")));
+    talk.next_turn(&turn::<Agent<Odd>>("again"));
     talk.result(5, &json!({"stopReason": "end_turn"}));
     assert_eq!(talk.failure().class, ErrorClass::Provider);
 }
@@ -97,7 +97,7 @@ fn model_and_effort_are_set_as_the_session_offers_them_and_only_once() {
     talk.result(5, &json!({"stopReason": "end_turn"}));
     let mut next = turn::<Agent<Standard>>("again");
     next.model = Some("Fast".into());
-    talk.handle(Input::NextTurn(next));
+    talk.next_turn(&next);
     assert_eq!(talk.methods().last().map(String::as_str), Some("session/prompt"), "the model is set already");
 
     let mut wrong = Talk::<Standard>::prompted(|turn| turn.model = Some("nope".into()));
