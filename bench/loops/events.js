@@ -1,9 +1,13 @@
 // What both Node loops do with a line: JSON.parse, and a map to the events of `wharf run --json`, without `seq` and `at`.
 "use strict";
 
+// What the agents of the corpora do not say about their tools.
+const TOOL_REST = { kind: null, mcp_server: null, paths: [], diffs: [], denied_because: null };
+
 const usage = (scope, source, figures) => ({
   type: "usage", scope, source, model: null, input_includes_cached: false, input: null, input_uncached: null,
   output: null, cache_read: null, cache_write: null, reasoning: null, cost: null, cost_source: null, units: {}, api_ms: null,
+  rounds: null,
   ...figures,
 });
 
@@ -50,7 +54,7 @@ class Copilot {
         this.tools.start(data.toolCallId, at);
         return [{
           type: "tool", id: data.toolCallId, parent, name: data.toolName ?? null, title: data.toolTitle ?? null,
-          status: "running", input: data.arguments ?? null, output: null, exit_code: null, duration_ms: null,
+          status: "running", input: data.arguments ?? null, output: null, exit_code: null, ...TOOL_REST, duration_ms: null,
         }];
       case "tool.shell_output":
         return [{ type: "tool-output", id: data.toolCallId, parent, text: data.text }];
@@ -60,7 +64,7 @@ class Copilot {
         return [{
           type: "tool", id: data.toolCallId, parent, name: null, title: null,
           status: data.success ? "succeeded" : "failed", input: null, output: content,
-          exit_code: terminal ? terminal.exitCode : null, duration_ms: this.tools.end(data.toolCallId, at),
+          exit_code: terminal ? terminal.exitCode : null, ...TOOL_REST, duration_ms: this.tools.end(data.toolCallId, at),
         }];
       }
       case "result":
@@ -123,7 +127,7 @@ class Claude {
             this.tools.start(block.id, at);
             events.push({
               type: "tool", id: block.id, parent, name: block.name, title: null, status: "running",
-              input: block.input ?? null, output: null, exit_code: null, duration_ms: null,
+              input: block.input ?? null, output: null, exit_code: null, ...TOOL_REST, duration_ms: null,
             });
           }
         }
@@ -135,7 +139,7 @@ class Claude {
           if (block.type !== "tool_result") continue;
           events.push({
             type: "tool", id: block.tool_use_id, parent, name: null, title: null,
-            status: block.is_error ? "failed" : "succeeded", input: null, output: block.content, exit_code: null,
+            status: block.is_error ? "failed" : "succeeded", input: null, output: block.content, exit_code: null, ...TOOL_REST,
             duration_ms: this.tools.end(block.tool_use_id, at),
           });
         }

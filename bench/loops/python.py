@@ -6,10 +6,14 @@ import sys
 import time
 
 
+# What the agents of the corpora do not say about their tools.
+TOOL_REST = {"kind": None, "mcp_server": None, "paths": [], "diffs": [], "denied_because": None}
+
+
 def usage(scope, source, **figures):
     return {"type": "usage", "scope": scope, "source": source, "model": None, "input_includes_cached": False,
             "input": None, "input_uncached": None, "output": None, "cache_read": None, "cache_write": None,
-            "reasoning": None, "cost": None, "cost_source": None, "units": {}, "api_ms": None, **figures}
+            "reasoning": None, "cost": None, "cost_source": None, "units": {}, "api_ms": None, "rounds": None, **figures}
 
 
 def turn_ended(failed, answer):
@@ -40,7 +44,7 @@ class Copilot:
             self.tools[data["toolCallId"]] = at
             yield {"type": "tool", "id": data["toolCallId"], "parent": parent, "name": data.get("toolName"),
                    "title": data.get("toolTitle"), "status": "running", "input": data.get("arguments"),
-                   "output": None, "exit_code": None, "duration_ms": None}
+                   "output": None, "exit_code": None, **TOOL_REST, "duration_ms": None}
         elif kind == "tool.shell_output":
             yield {"type": "tool-output", "id": data["toolCallId"], "parent": parent, "text": data["text"]}
         elif kind == "tool.execution_complete":
@@ -48,7 +52,7 @@ class Copilot:
             codes = [part["exitCode"] for part in result.get("contents", []) if "exitCode" in part]
             yield {"type": "tool", "id": data["toolCallId"], "parent": parent, "name": None, "title": None,
                    "status": "succeeded" if data.get("success") else "failed", "input": None,
-                   "output": result.get("content"), "exit_code": codes[0] if codes else None,
+                   "output": result.get("content"), "exit_code": codes[0] if codes else None, **TOOL_REST,
                    "duration_ms": at - self.tools.pop(data["toolCallId"], at)}
         elif kind == "result":
             yield {"type": "session", "id": line.get("sessionId"), "resumed": None, "model": self.model,
@@ -109,7 +113,7 @@ class Claude:
                 elif block["type"] == "tool_use":
                     self.tools[block["id"]] = at
                     yield {"type": "tool", "id": block["id"], "parent": parent, "name": block["name"], "title": None,
-                           "status": "running", "input": block.get("input"), "output": None, "exit_code": None,
+                           "status": "running", "input": block.get("input"), "output": None, "exit_code": None, **TOOL_REST,
                            "duration_ms": None}
         elif kind == "user":
             for block in line["message"]["content"]:
@@ -117,7 +121,7 @@ class Claude:
                     call = block["tool_use_id"]
                     yield {"type": "tool", "id": call, "parent": parent, "name": None, "title": None,
                            "status": "failed" if block.get("is_error") else "succeeded", "input": None,
-                           "output": block["content"], "exit_code": None, "duration_ms": at - self.tools.pop(call, at)}
+                           "output": block["content"], "exit_code": None, **TOOL_REST, "duration_ms": at - self.tools.pop(call, at)}
         elif kind == "result":
             yield from self.end(line)
 

@@ -9,7 +9,8 @@ use wharf::adapter::Adapter;
 use wharf::ask::AskRules;
 use wharf::event::Money;
 use wharf::{
-    Approvals, Error, Host, Result, RunOptions, SessionChoice, TimeoutSetting, Timeouts, ToolRules, Turn, Variable,
+    Approvals, Attachment, CallerTool, Error, Host, Result, RunOptions, SessionChoice, TimeoutSetting, Timeouts,
+    ToolRules, Turn, Variable,
 };
 
 /// The adapter that is named, and the host with the program that is named.
@@ -56,6 +57,11 @@ pub(crate) fn turn(args: &RunArgs, host: &Host, adapter: &Adapter, terminal: boo
         only: args.only_tool.clone(),
         without: args.without_tool.clone(),
     };
+    turn.attachments = args.attach.iter().map(Attachment::file).collect();
+    turn.caller_tools = args.caller_tools.as_deref().map(caller_tools).transpose()?.unwrap_or_default();
+    turn.hooks = args.hook.iter().copied().collect();
+    turn.transport.clone_from(&args.transport);
+    turn.extra_args.clone_from(&args.agent_arg);
     turn.mcp_servers = args.mcp.as_deref().map(json_file).transpose()?;
     turn.output_schema = args.output_schema.as_deref().map(json_file).transpose()?;
     turn.stream_text = !args.no_stream;
@@ -144,6 +150,13 @@ pub(crate) fn named_file(what: &str, path: &Path, limit: u64) -> Result<Vec<u8>>
 fn text_file(path: &Path, limit: u64) -> Result<String> {
     String::from_utf8(named_file("the file", path, limit)?)
         .map_err(|_| Error::invalid(format!("the file {} cannot be read: it is not UTF-8", path.display())))
+}
+
+fn caller_tools(path: &Path) -> Result<Vec<CallerTool>> {
+    serde_json::from_value(json_file(path)?).map_err(|error| {
+        Error::invalid(format!("the file {} is no list of tools: {error}", path.display()))
+            .with_hint(r#"each tool is {"name": "…", "description": "…", "input_schema": {…}}"#)
+    })
 }
 
 fn json_file(path: &Path) -> Result<serde_json::Value> {

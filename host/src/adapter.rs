@@ -4,6 +4,7 @@ pub use crate::guest::imports::BASE_ENVIRONMENT;
 pub use crate::guest::{Adapter, AdapterEntry, Source, Waiting};
 pub use wharf_core::model::{
     Access, AdapterId, AdapterInfo, AgentId, Arg, Binary, Capability, Diagnosis, ExitBehavior, Framing,
-    InstructionFile, LogLevel, Login, Model, ModelList, Note, OptionKind, OptionSpec, Plan, Problem, Support, Unusable,
+    InstructionFile, LogLevel, Login, Model, ModelList, Note, OptionKind, OptionSpec, Plan, Problem, StopSignal,
+    Support, Transport, Unusable,
 };
 pub use wharf_core::policy::{Denial, DenialReason, Grants};

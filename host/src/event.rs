@@ -1,8 +1,9 @@
 //! Events and the report: what a run reports to its caller, the same for every agent.
 
 pub use wharf_core::model::{
-    CostSource, Currency, Drift, ErrorClass, Event, EventKind, Exit, Failure, FileChange, FileChangeKind,
-    InputRejected, Money, Omitted, Outcome, OutputStream, RejectedInput, Report, ReportSession, ReportTool, Retry,
-    RunStarted, SessionInfo, TextPart, ToolCall, ToolStatus, TurnEnd, UnsupportedSetting, Usage, UsageFigures,
-    UsageScope, schema,
+    CommandInfo, Compaction, CostSource, Currency, Diff, Drift, ErrorClass, Event, EventKind, Exit, Failure,
+    FileChange, FileChangeKind, InputRejected, McpServer, McpStatus, Money, Omitted, Outcome, OutputStream, Phase,
+    PlanItem, PlanStatus, RejectedInput, Report, ReportSession, ReportTool, Retry, Round, RunStarted, SessionInfo,
+    Subagent, TextPart, ToolCall, ToolKind, ToolStatus, TurnEnd, UnsupportedSetting, Usage, UsageFigures, UsageScope,
+    schema,
 };

@@ -81,8 +81,8 @@ pub use project::PROJECT_FILE;
 pub use run::{Batch, Controller, Delivery, Run, Ticket};
 pub use wharf_core::model::time::{from_rfc3339 as parse_time, parse_span as parse_duration};
 pub use wharf_core::model::{
-    Approvals, Effort, Labels, NextTurn, Price, Prices, SessionChoice, Settings, ToolRules, Turn, parse_json,
-    parse_option,
+    Approvals, Attachment, CallerTool, Effort, HookPoint, Labels, NextTurn, PolicyArea, PolicyDecision, PolicyRule,
+    Price, Prices, SessionChoice, Settings, ToolRules, Turn, parse_json, parse_option,
 };
 pub use wharf_core::policy::loads_code;
 pub use wharf_core::stream::Secrecy;

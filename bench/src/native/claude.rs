@@ -1,6 +1,6 @@
 //! Lines of Claude Code.
 
-use super::{Event, Money, Str, Tool, Tools, TurnEnd, Usage};
+use super::{Event, Money, Str, Tool, ToolRest, Tools, TurnEnd, Usage};
 use serde::Deserialize;
 use serde_json::Value;
 use std::borrow::Cow;
@@ -173,6 +173,7 @@ pub(super) fn parse(state: &mut State, (tools, at): (&mut Tools, u64), line: &[u
                             output: None,
                             exit_code: None,
                             duration_ms: None,
+                            rest: ToolRest::default(),
                         }));
                     }
                     _ => {}
@@ -193,6 +194,7 @@ pub(super) fn parse(state: &mut State, (tools, at): (&mut Tools, u64), line: &[u
                         output: block.content,
                         exit_code: None,
                         duration_ms,
+                        rest: ToolRest::default(),
                     }));
                 }
             }

@@ -1,6 +1,6 @@
 //! Lines of the GitHub Copilot CLI.
 
-use super::{Event, Str, Tool, Tools, TurnEnd, Units, Usage};
+use super::{Event, Str, Tool, ToolRest, Tools, TurnEnd, Units, Usage};
 use serde::Deserialize;
 use serde_json::Value;
 use std::borrow::Cow;
@@ -113,6 +113,7 @@ pub(super) fn parse(state: &mut State, (tools, at): (&mut Tools, u64), line: &[u
                     output: None,
                     exit_code: None,
                     duration_ms: None,
+                    rest: ToolRest::default(),
                 }));
             }
         }
@@ -134,6 +135,7 @@ pub(super) fn parse(state: &mut State, (tools, at): (&mut Tools, u64), line: &[u
                     output: result.content,
                     exit_code: result.contents.iter().find_map(|content| content.exit_code),
                     duration_ms,
+                    rest: ToolRest::default(),
                 }));
             }
         }

@@ -53,6 +53,18 @@ pub(crate) struct Tool<'a> {
     output: Str<'a>,
     exit_code: Option<i32>,
     duration_ms: Option<u64>,
+    #[serde(flatten)]
+    rest: ToolRest,
+}
+
+/// What the agents of the corpora do not say about their tools.
+#[derive(Serialize, Default)]
+pub(crate) struct ToolRest {
+    kind: Option<()>,
+    mcp_server: Option<()>,
+    paths: [(); 0],
+    diffs: [(); 0],
+    denied_because: Option<()>,
 }
 
 /// Figures of usage. Absent means unknown.
@@ -72,6 +84,7 @@ pub(crate) struct Usage<'a> {
     cost_source: Option<&'static str>,
     units: Units,
     api_ms: Option<u64>,
+    rounds: Option<u64>,
 }
 
 #[derive(Serialize)]

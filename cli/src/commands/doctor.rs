@@ -216,6 +216,13 @@ fn show(finding: &Finding, shell: &Shell) {
 fn show_details(binary: &Binary, tell_login: bool, shell: &Shell, fix: impl Fn(&str)) {
     let command: Vec<&str> = std::iter::once(&binary.program).chain(&binary.leading_args).map(String::as_str).collect();
     shell.line(ours("    program: ").foreign(command.join(" ")));
+    if let [first, others @ ..] = binary.transports.as_slice() {
+        let names = others.iter().fold(first.name.clone(), |names, transport| format!("{names}, {}", transport.name));
+        shell.line(ours("    transports: ").foreign(names).in_style(DIM));
+    }
+    if let Some(reason) = &binary.unsupported_because {
+        shell.line(ours("    ").then(foreign(reason).in_style(BAD)));
+    }
     match &binary.login {
         Login::Present(how) => shell.line(ours("    login: ").foreign(how)),
         Login::Missing(what) => {

@@ -54,6 +54,8 @@ pub(crate) struct ExplainedTurn<'a> {
     version: Option<&'a str>,
     /// Whether the adapter was tested with that version.
     support: Option<Support>,
+    /// How the host would talk to the agent.
+    transport: Option<&'a str>,
     /// The arguments, in order.
     args: Option<Vec<String>>,
     /// The variables that the adapter sets.
@@ -107,6 +109,7 @@ impl<'a> ExplainedTurn<'a> {
             program: binary.map(|binary| binary.program.as_str()),
             version: binary.and_then(|binary| binary.version.as_deref()),
             support: binary.map(|binary| binary.support),
+            transport: plan.map(|plan| plan.transport.as_str()),
             args: plan.map(|plan| plan.args.iter().map(shown).collect()),
             sets: plan.map(|plan| plan.variables.iter().map(named).collect()),
             files: plan.map(|plan| plan.files.iter().map(content).collect()),
@@ -137,6 +140,7 @@ fn show(info: &AdapterInfo, explanation: &Explanation, shell: &Shell) {
         shell.line(environment);
         return;
     };
+    shell.line(head("transport").foreign(&plan.transport));
     if plan.args.is_empty() {
         shell.line(head("arguments"));
     }

@@ -3,10 +3,11 @@
 
 use schemars::JsonSchema;
 use serde::Deserialize;
+use std::collections::BTreeMap;
 use std::io::BufRead;
 use tokio::sync::mpsc;
 use wharf::NextTurn;
-use wharf::ask::{Answer, Ask, ChoiceKind, Decision};
+use wharf::ask::{Answer, Ask, AskKind, ChoiceKind, Decision, FieldAnswer};
 
 /// How many lines are read ahead. Beyond it the writer has to wait.
 const AHEAD: usize = 16;
@@ -103,11 +104,54 @@ pub(crate) fn choices_text(ask: &Ask) -> String {
         (offers(ChoiceKind::RejectAndStop), "s = no, and stop"),
         (ask.input_editable, "e {JSON} = yes, with this input"),
         (ask.free_text, "t TEXT = answer with a text"),
+        (!ask.form.is_empty(), r#"f {"QUESTION": "CHOICE OR TEXT", …} = answer the questions"#),
+        (takes_value(ask), "v JSON = answer with a value"),
     ];
     let plain = plain.into_iter().filter(|(offered, _)| *offered).map(|(_, text)| text.to_owned());
     let others = ask.choices.iter().filter(|choice| choice.kind == ChoiceKind::Other);
     let others = others.map(|choice| format!("c {} = {}", choice.id, choice.label));
     plain.chain(others).collect::<Vec<_>>().join(", ")
+}
+
+/// Whether the answer may have a value.
+fn takes_value(ask: &Ask) -> bool {
+    ask.schema.is_some() || matches!(ask.kind, AskKind::Tool | AskKind::Hook)
+}
+
+/// The answers to a form's questions: a text that is no choice of its question is free text.
+fn form_answer(ask: &Ask, text: &str) -> Result<Answer, String> {
+    let given: BTreeMap<String, OneOrMore> = serde_json::from_str(text).map_err(|error| error.to_string())?;
+    let mut answer = Answer::to(ask, Decision::Allow);
+    for (question, given) in given {
+        let known = ask.form.iter().find(|known| known.id == question);
+        let known = known.ok_or_else(|| format!("there is no question {question:?}"))?;
+        let mut field = FieldAnswer { question, choices: vec![], text: None };
+        for given in given.into_list() {
+            match known.choices.iter().find(|choice| choice.id == given || choice.label == given) {
+                Some(choice) => field.choices.push(choice.id.clone()),
+                None => field.text = Some(given),
+            }
+        }
+        answer = answer.with_field(field);
+    }
+    Ok(answer)
+}
+
+/// One text or several.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum OneOrMore {
+    One(String),
+    More(Vec<String>),
+}
+
+impl OneOrMore {
+    fn into_list(self) -> Vec<String> {
+        match self {
+            OneOrMore::One(text) => vec![text],
+            OneOrMore::More(list) => list,
+        }
+    }
 }
 
 /// The answer that a person typed. No line at all is a no.
@@ -129,6 +173,11 @@ pub(crate) fn answer(ask: &Ask, line: Option<&str>) -> Result<Answer, String> {
             Err(error) => Err(format!("  that input is not JSON: {error}")),
         },
         "t" if ask.free_text => Ok(Answer::to(ask, Decision::Allow).with_text(rest)),
+        "f" if !ask.form.is_empty() => form_answer(ask, rest).map_err(|error| format!("  {error}")),
+        "v" if takes_value(ask) => match wharf::parse_json(rest) {
+            Ok(value) => Ok(Answer::to(ask, Decision::Allow).with_value(value)),
+            Err(error) => Err(format!("  that value is not JSON: {error}")),
+        },
         "c" => plain(Decision::Choice(rest.trim().to_owned())),
         _ => Err("  that is not one of the answers".to_owned()),
     }

@@ -5,7 +5,10 @@ use super::text::{self, BAD, BOLD, DIM, GOOD, ODD, TOOL, Text, foreign, ours};
 use std::collections::BTreeMap;
 use wharf::adapter::LogLevel;
 use wharf::ask::{AnsweredBy, AskAnswered};
-use wharf::event::{CostSource, EventKind, Omitted, Outcome, Report, Retry, ToolCall, ToolStatus, Usage};
+use wharf::event::{
+    CostSource, EventKind, McpStatus, Omitted, Outcome, Phase, PlanItem, PlanStatus, Report, Retry, ToolCall,
+    ToolStatus, Usage,
+};
 
 /// Shows events as they come.
 pub(crate) struct View<'a> {
@@ -35,6 +38,24 @@ impl<'a> View<'a> {
                 self.end_line();
                 self.shell.say(ours("  (that attempt was discarded; the agent retries)").in_style(DIM));
             }
+            EventKind::Plan { items } => self.plan(items),
+            EventKind::McpServer(server) if server.status == McpStatus::Failed || self.shell.verbose => {
+                let text = ours("  MCP server ").foreign(&server.name).ours(" ").foreign(server.status);
+                let reason = server.error.as_deref().unwrap_or_default();
+                self.say(text.ours(if reason.is_empty() { "" } else { ": " }).foreign(reason).in_style(DIM));
+            }
+            EventKind::Compaction(compaction) => {
+                let text = match compaction.phase {
+                    Phase::Begun => "  the agent summarizes the conversation",
+                    Phase::Ended => "  the conversation was summarized",
+                };
+                self.say(ours(text).in_style(DIM));
+            }
+            EventKind::Subagent(subagent) if subagent.phase == Phase::Begun => {
+                let name = subagent.title.as_deref().or(subagent.name.as_deref()).unwrap_or(&subagent.id);
+                self.say(ours("  sub-agent: ").foreign(name).in_style(DIM));
+            }
+            EventKind::Mode { mode } if self.shell.verbose => self.say(ours("  mode: ").foreign(mode).in_style(DIM)),
             EventKind::Thinking(part) if self.shell.verbose => {
                 self.say(ours("  thinks: ").block(&part.text).in_style(DIM));
             }
@@ -97,6 +118,18 @@ impl<'a> View<'a> {
     fn say(&mut self, text: Text) {
         self.end_line();
         self.shell.say(text);
+    }
+
+    fn plan(&mut self, items: &[PlanItem]) {
+        for item in items {
+            let mark = match item.status {
+                PlanStatus::Completed => "  [x] ",
+                PlanStatus::InProgress => "  [>] ",
+                PlanStatus::Cancelled => "  [-] ",
+                _ => "  [ ] ",
+            };
+            self.say(ours(mark).then(shorten(&item.text)).in_style(DIM));
+        }
     }
 
     fn tool(&mut self, call: &ToolCall) {

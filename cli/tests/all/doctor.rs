@@ -39,7 +39,7 @@ fn json_of(sandbox: &Sandbox, found: &Finished) -> Value {
     for entry in found.as_array_mut().expect("a list") {
         if let Some(agent) = entry["agent"].as_object_mut() {
             agent.remove("notes");
-            agent.remove("capabilities");
+            agent.remove("transports");
         }
     }
     found

@@ -35,7 +35,7 @@ fn the_first_event_says_what_was_started() {
         let text = started["adapter"][field].as_str().unwrap_or_default();
         assert!(!text.is_empty() && length.is_none_or(|length| text.len() == length), "{field}: {started}");
     }
-    assert_eq!(started["agent"], json!({ "program": fake_agent(), "version": "1.0.0" }));
+    assert_eq!(started["agent"], json!({ "program": fake_agent(), "version": "1.0.0", "transport": "lines" }));
     let settings = &started["settings"];
     assert_eq!((&settings["model"], &settings["max_turns"]), (&json!("echo-loud"), &json!(3)), "{settings}");
     assert!(settings["options"]["script"].is_string(), "{settings}");

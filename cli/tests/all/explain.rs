@@ -81,7 +81,7 @@ fn the_text_for_people_shows_the_same() {
     for part in [
         WHARF,
         "echo-agent",
-        "option       duplex = false: ",
+        "transport    lines",
         "--system",
         "<file system.txt>",
         "system.txt, 7 bytes",

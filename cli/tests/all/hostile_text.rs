@@ -154,13 +154,13 @@ fn the_texts_of_an_adapter_do_not_control_the_terminal() {
         "not needed",
         "Echo, loud",
         "milliseconds between two parts of the answer",
-        "keep stdin open: messages during a turn",
+        "a script for the agent to follow instead of echoing",
         "the echo agent only repeats its prompt",
     ];
     let adapter = install(&sandbox, &with_hostile_texts(echo_bytes(), &texts));
     for (args, parts) in [
         (&["adapters", "show", &adapter][..], 3),
-        (&["explain", "--adapter", &adapter, "--effort", "high", "hello"], 1),
+        (&["explain", "--adapter", &adapter, "--effort", "high", "--option", "delay=1", "hello"], 1),
         (&["doctor", &adapter], 1),
         (&["models", &adapter], 1),
         (&["run", "--adapter", &adapter, "--effort", "high", "hello"], 1),

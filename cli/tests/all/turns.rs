@@ -44,6 +44,7 @@ const PARTS: [(&str, &[&str]); 4] = [
             "input_uncached",
             "output",
             "reasoning",
+            "rounds",
             "units",
         ],
     ),

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 /// Something that an agent wants to do.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case", tag = "do")]
+#[serde(rename_all = "kebab-case", tag = "kind")]
 #[non_exhaustive]
 pub enum Action {
     /// Run a command.

@@ -3,6 +3,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::fmt;
 
 /// A step of the agent's plan.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -55,6 +56,18 @@ pub enum McpStatus {
     Failed,
     NeedsAuth,
     Disabled,
+}
+
+impl fmt::Display for McpStatus {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.pad(match self {
+            McpStatus::Connecting => "connecting",
+            McpStatus::Connected => "connected",
+            McpStatus::Failed => "failed",
+            McpStatus::NeedsAuth => "needs-auth",
+            McpStatus::Disabled => "disabled",
+        })
+    }
 }
 
 /// Whether something begins or has ended.

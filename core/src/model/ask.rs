@@ -1,6 +1,7 @@
 //! A question of the agent, and its answer.
 
 use super::action::Action;
+use super::choice::{Choice, ChoiceKind};
 use super::form::{FieldAnswer, Question};
 use super::json;
 use schemars::JsonSchema;
@@ -94,36 +95,6 @@ impl fmt::Display for AskKind {
             AskKind::Other => "other",
         })
     }
-}
-
-/// One of an ask's choices. Answers are chosen by kind, not by position.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Choice {
-    /// The agent's id of it.
-    pub id: String,
-    /// What it means.
-    pub kind: ChoiceKind,
-    /// The text for a person.
-    pub label: String,
-}
-
-/// What a choice means.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-#[non_exhaustive]
-pub enum ChoiceKind {
-    /// Yes, this time.
-    AllowOnce,
-    /// Yes, from now on.
-    AllowAlways,
-    /// No, this time.
-    RejectOnce,
-    /// No, from now on.
-    RejectAlways,
-    /// No, and end the turn.
-    RejectAndStop,
-    /// Something else.
-    Other,
 }
 
 /// A caller's answer to an ask, which it names by number or by id.

@@ -1,6 +1,6 @@
 //! Several questions in one ask, and their answers.
 
-use super::ask::Choice;
+use super::choice::Choice;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

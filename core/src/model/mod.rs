@@ -6,6 +6,7 @@ mod agent;
 mod ask;
 mod attachment;
 mod caller_tool;
+mod choice;
 mod diagnosis;
 mod effort;
 mod event;
@@ -31,9 +32,10 @@ pub use agent::{
     Access, AdapterInfo, Binary, Capability, LogLevel, Login, Model, ModelList, Note, OptionKind, OptionSpec, Support,
     Transport,
 };
-pub use ask::{Answer, AnsweredBy, Ask, AskAnswered, AskKind, Choice, ChoiceKind, Decision};
+pub use ask::{Answer, AnsweredBy, Ask, AskAnswered, AskKind, Decision};
 pub use attachment::{ATTACHMENT_LIMIT, Attachment};
 pub use caller_tool::{CallerTool, HookPoint};
+pub use choice::{Choice, ChoiceKind};
 pub use diagnosis::{Diagnosis, Probe, ProbeEnd, Problem, Unusable};
 pub use effort::Effort;
 pub use event::{

@@ -77,7 +77,7 @@ async fn a_message_to_an_agent_that_takes_none_is_refused() {
     let script = Script::new().line(HELLO).step(&format!("wait-file {}", sandbox.path("go").display())).line(DONE);
     let mut run = host.start(&adapter, sandbox.turn("script", &script), RunOptions::default()).await.unwrap();
     read_until(&mut run, |kind| matches!(kind, EventKind::Session(_))).await;
-    refused(run.message("hello?").await, "stdin does not stay open");
+    refused(run.message("hello?").await, "takes no messages");
     refused(run.next_turn(NextTurn::new("more")).await, "the agent's stdin is closed");
     sandbox.write("go", "");
     assert_eq!(run.finish().await.unwrap().outcome, Outcome::Completed);

@@ -3,7 +3,7 @@
 use clap::{Args, ValueEnum};
 use std::path::PathBuf;
 use std::time::Duration;
-use wharf::TimeoutSetting;
+use wharf::{HookPoint, TimeoutSetting};
 
 /// A turn, and how it runs.
 #[derive(Debug, Clone, Args)]
@@ -48,6 +48,9 @@ pub(crate) struct RunArgs {
     /// The folder to work in
     #[arg(short = 'C', long, value_name = "FOLDER", default_value = ".")]
     pub(crate) workspace: PathBuf,
+    /// A file or an image that goes with the prompt
+    #[arg(long, value_name = "FILE")]
+    pub(crate) attach: Vec<PathBuf>,
     /// Another folder that the agent may use
     #[arg(long, value_name = "FOLDER")]
     pub(crate) add_dir: Vec<PathBuf>,
@@ -81,6 +84,19 @@ pub(crate) struct RunArgs {
     /// MCP servers: a JSON file in the `{"mcpServers": …}` form
     #[arg(long, value_name = "FILE")]
     pub(crate) mcp: Option<PathBuf>,
+    /// Tools that you run yourself: a JSON file with a list of `{"name", "description", "input_schema"}`. Each call is an ask
+    /// of the kind `tool`
+    #[arg(long, value_name = "FILE")]
+    pub(crate) caller_tools: Option<PathBuf>,
+    /// A point at which you are asked, if the agent has it: before-tool, after-tool, prompt-submitted, turn-ended …
+    #[arg(long, value_name = "POINT", value_parser = hook_point)]
+    pub(crate) hook: Vec<HookPoint>,
+    /// How to talk to the agent, instead of the transport that the turn needs; `wharf doctor` lists them
+    #[arg(long, value_name = "NAME")]
+    pub(crate) transport: Option<String>,
+    /// An argument for the agent's own command line, unchanged. Your configuration must grant it: `extra_args`
+    #[arg(long, value_name = "ARG", allow_hyphen_values = true)]
+    pub(crate) agent_arg: Vec<String>,
     /// A file with the JSON Schema of the answer
     #[arg(long, value_name = "FILE")]
     pub(crate) output_schema: Option<PathBuf>,
@@ -156,4 +172,9 @@ pub(crate) struct RunArgs {
 pub(crate) enum SessionBusy {
     Refuse,
     Wait,
+}
+
+fn hook_point(name: &str) -> Result<HookPoint, String> {
+    let known = HookPoint::ALL.into_iter().find(|point| point.to_string() == name);
+    known.ok_or_else(|| format!("the points are: {}", HookPoint::ALL.map(|point| point.to_string()).join(", ")))
 }

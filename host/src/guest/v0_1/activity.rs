@@ -1,7 +1,7 @@
 //! What an agent does beside writing and calling tools, from the interface to `wharf-core`.
 
 use super::bindings::types;
-use super::lift::{Violation, id};
+use super::text::{Violation, id};
 use std::borrow::Cow;
 use wharf_core::model::{CommandInfo, Compaction, McpServer, McpStatus, Phase, PlanItem, PlanStatus, Round, Subagent};
 

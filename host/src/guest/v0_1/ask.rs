@@ -1,7 +1,7 @@
 //! Asks, from the interface to `wharf-core`.
 
 use super::bindings::types;
-use super::lift::{Violation, text};
+use super::text::{Violation, text};
 use wharf_core::model::{Action, Ask, AskKind, Choice, ChoiceKind, Diff, Question, json_or_text};
 
 pub(super) fn ask(ask: types::Ask, chunk: &str) -> Result<Ask, Violation> {

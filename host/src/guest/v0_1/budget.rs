@@ -2,7 +2,7 @@
 //! chunk: a thousand effects may each quote the whole line. So an effect counts by what it becomes.
 
 use super::bindings::types;
-use super::lift::Violation;
+use super::text::Violation;
 
 /// What any call may return, whatever it was given.
 const BASE: usize = 64 << 20;

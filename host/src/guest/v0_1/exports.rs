@@ -3,8 +3,9 @@
 use super::bindings::types;
 use super::budget::{Budget, check_texts};
 use super::launch::{self, Launch, PromptDelivery};
-use super::lift::{self, Violation};
+use super::lift;
 use super::lower::{self, Chunk};
+use super::text::Violation;
 use super::{Pre, bindings};
 use crate::guest::state::State;
 use wasmtime::Store;

@@ -1,10 +1,8 @@
-//! From the interface to `wharf-core`, with every text found in the chunk that it refers to.
-//!
-//! An adapter is not trusted: a span may lie outside the chunk or inside a character, JSON may not parse. Each of these
-//! is an error of the adapter, never a panic of the host.
+//! From the interface to `wharf-core`. An adapter is not trusted: JSON may not parse, a figure may be no number.
 
 use super::bindings::types;
 use super::lower::CAPABILITIES;
+use super::text::{Violation, id, text};
 use super::{activity, ask};
 use std::borrow::Cow;
 use std::time::Duration;
@@ -13,13 +11,8 @@ use wharf_core::model::{
     ModelList, Money, Note, OptionKind, OptionSpec, Outcome, Retry, SessionInfo, Support, TextPart, ToolCall, ToolKind,
     ToolStatus, Transport, TurnEnd, Usage, UsageFigures, UsageScope, json_or_text, time,
 };
-use wharf_core::stream::{Part, PartKind, Quoted, StreamedEvent, Text, Whole};
+use wharf_core::stream::{Part, PartKind, StreamedEvent, Text, Whole};
 use wharf_core::turn::Effect;
-
-/// An adapter returned something that the interface does not allow.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("the adapter violated the interface: {0}")]
-pub(in crate::guest) struct Violation(pub(super) String);
 
 /// An effect, its texts found in `chunk`. What it contains is moved out of it.
 pub(super) fn effect<'c>(effect: &mut types::Effect, chunk: &'c str) -> Result<Effect<'c>, Violation> {
@@ -100,29 +93,6 @@ fn other_event(event: types::Event, chunk: &str) -> Result<StreamedEvent<'_>, Vi
         types::Event::Malformed(head) => EventKind::Malformed { head },
         types::Event::Other((name, payload)) => EventKind::Other { name, payload: json_or_text(payload) },
     }))
-}
-
-pub(super) fn id<'c>(id: &mut types::Text, chunk: &'c str) -> Result<Cow<'c, str>, Violation> {
-    text(id, chunk).map(Text::into_cow)
-}
-
-pub(super) fn text<'c>(text: &mut types::Text, chunk: &'c str) -> Result<Text<'c>, Violation> {
-    Ok(match text {
-        types::Text::Inline(text) => Text::Plain(std::mem::take(text).into()),
-        types::Text::Verbatim(span) => Text::Plain(cut(*span, chunk)?.into()),
-        types::Text::Quoted(span) => {
-            let quoted = Quoted::new(cut(*span, chunk)?);
-            Text::Quoted(quoted.ok_or_else(|| Violation("a quoted text contains a quote".to_owned()))?)
-        }
-    })
-}
-
-fn cut(span: types::Span, chunk: &str) -> Result<&str, Violation> {
-    let start = span.start as usize;
-    start.checked_add(span.length as usize).and_then(|end| chunk.get(start..end)).ok_or_else(|| {
-        let (length, span_length) = (chunk.len(), span.length);
-        Violation(format!("a text of {span_length} bytes at {start} is not inside the chunk of {length} bytes"))
-    })
 }
 
 fn tool(mut call: types::ToolCall, chunk: &str) -> Result<StreamedEvent<'_>, Violation> {
@@ -348,24 +318,5 @@ pub(super) fn model_list(list: types::ModelList) -> ModelList {
         types::ModelList::Unsupported => ModelList::Unsupported,
         types::ModelList::Unavailable(reason) => ModelList::Unavailable(reason),
         types::ModelList::NeedsAuth(action) => ModelList::NeedsAuth(action),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn quoted(chunk: &str, start: u32, length: u32) -> Result<String, Violation> {
-        text(&mut types::Text::Quoted(types::Span { start, length }), chunk).map(Text::into_string)
-    }
-
-    #[test]
-    fn spans_that_do_not_fit_are_violations() {
-        let chunk = "{\"t\":\"né\"}";
-        assert_eq!(quoted(chunk, 6, 3).as_deref(), Ok("né"));
-        assert!(quoted(chunk, 6, 2).is_err(), "inside a character");
-        assert!(quoted(chunk, 6, 99).is_err(), "beyond the end");
-        assert!(quoted(chunk, u32::MAX, u32::MAX).is_err(), "an overflow");
-        assert!(quoted(chunk, 5, 3).is_err(), "a quote");
     }
 }

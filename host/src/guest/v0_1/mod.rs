@@ -9,6 +9,7 @@ mod imports;
 mod launch;
 mod lift;
 mod lower;
+mod text;
 
 use super::state::State;
 use wasmtime::Engine;

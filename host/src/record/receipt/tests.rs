@@ -108,7 +108,7 @@ fn the_form_is_what_the_documentation_says() {
     let after = concat!(
         r#""started":"2026-11-16T01:57:13.5Z","tools":[{"duration_ms":12,"exit_code":-1,"id":"t1","name":"bash","parent":null,"#,
         r#""status":"failed"}],"usage":{"api_ms":null,"cache_read":null,"cache_write":null,"cost":null,"cost_source":null,"#,
-        r#""input":18446744073709551615,"input_uncached":null,"output":null,"reasoning":null,"#,
+        r#""input":18446744073709551615,"input_uncached":null,"output":null,"reasoning":null,"rounds":null,"#,
         r#""units":{"a":1.0,"requests":0.33,"z":1e+16}},"wharf":"0.1.0","workspace":"/work"}"#,
     );
     let before = before.replace("DIGEST", &"ad".repeat(32)).replace("DELETE", "\u{7f}");

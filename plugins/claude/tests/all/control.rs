@@ -168,7 +168,7 @@ fn a_run_that_does_not_read_the_instructions_of_the_workspace_says_so() {
 fn one_shot_runs_ignore_inputs() {
     let mut adapter = Claude::default();
     let turn = testing::turn::<Claude>("go");
-    adapter.build_prompt(&turn, &testing::binary("2.1.325"), "control").expect("a prompt");
+    adapter.build_prompt(&turn, &testing::binary("2.1.325"), "stream-json").expect("a prompt");
     for input in [Input::Start, Input::Message("more".to_owned()), Input::Cancel] {
         assert!(handle(&mut adapter, input).is_empty());
     }
