@@ -1,7 +1,7 @@
 //! The command line. Help, man pages and completions all come from here and from the structs in `commands/`.
 
 use crate::commands::run::args::RunArgs;
-use crate::commands::{adapters, doctor, fixture, models, receipt, replay, runs, schema, sessions, show, usage};
+use crate::commands::{adapters, agent, doctor, fixture, models, receipt, replay, runs, schema, sessions, show, usage};
 use crate::ui::Common;
 use clap::{Parser, Subcommand};
 use std::path::PathBuf;
@@ -23,7 +23,7 @@ pub(crate) const EXIT_CODES: [(&str, &str); 9] = [
 pub(crate) const VARIABLES: [(&str, &str); 7] = [
     ("WHARF_ADAPTER", "the adapter, if none is named"),
     ("WHARF_CONFIG", "your configuration file"),
-    ("WHARF_DATA", "the folder of runs and sessions"),
+    ("WHARF_DATA", "the folder of runs, sessions and installed agents"),
     ("WHARF_CACHE", "the folder of compiled adapters and lists of models"),
     ("WHARF_ADAPTERS", "the folder of your own adapters"),
     ("WHARF_PROFILE", "`perfmap` writes a map of the adapters' functions for `perf`"),
@@ -65,6 +65,17 @@ pub(crate) enum Command {
     Explain(Box<RunArgs>),
     /// List the adapters, or show what one requests and what it is granted
     Adapters(adapters::AdaptersArgs),
+    /// Install agents from npm or PyPI into a folder of wharf's, list them, or remove some
+    ///
+    /// Several versions of an agent can be installed. `[agents.NAME] version` in the configuration or --agent-version
+    /// chooses one; without that, the program in PATH is used, and if there is none, the newest that is installed.
+    ///
+    /// Examples:
+    ///   wharf agent install claude
+    ///   wharf agent install claude@2.1.325
+    ///   wharf agent remove claude@2.1.325
+    #[command(verbatim_doc_comment)]
+    Agent(agent::AgentArgs),
     /// Check which agents are usable and how to fix the rest
     ///
     /// It runs each agent's own version and login commands, for at most 5 seconds an adapter, and no turn. An agent is

@@ -20,8 +20,8 @@ mod ui;
 use args::{Arguments, Command};
 use clap::{CommandFactory as _, Parser as _};
 use commands::{
-    adapters, completions, doctor, explain, fixture, man, models, receipt, replay, run, runs, schema, sessions, show,
-    usage,
+    adapters, agent, completions, doctor, explain, fixture, man, models, receipt, replay, run, runs, schema, sessions,
+    show, usage,
 };
 use std::process::ExitCode;
 use ui::{Shell, Text, foreign, logs, ours, panics, visible_line};
@@ -86,6 +86,7 @@ async fn dispatch(command: Command, shell: &Shell) -> Result<ExitCode> {
         Command::Demo => run::demo(shell).await,
         Command::Explain(args) => explain::explain(*args, shell).await,
         Command::Adapters(args) => adapters::adapters(args, shell).await,
+        Command::Agent(args) => agent::agent(args, shell).await,
         Command::Doctor(args) => doctor::doctor(args, shell).await,
         Command::Models(args) => models::models(args, shell).await,
         Command::Sessions(args) => sessions::sessions(args, shell),

@@ -13,9 +13,13 @@ use wharf::{
     ToolRules, Turn, Variable,
 };
 
-/// The adapter that is named, and the host with the program that is named.
+/// The adapter that is named, and the host with the program or the version that is named.
 pub(crate) async fn adapter_for(args: &RunArgs, host: Host) -> Result<(Adapter, Host)> {
     let adapter = host.adapter(&adapter_name(args, &host)?).await?;
+    if let Some(version) = &args.agent_version {
+        let host = host.with_agent_version(&adapter, version)?;
+        return Ok((adapter, host));
+    }
     let Some(program) = &args.program else { return Ok((adapter, host)) };
     let program = std::path::absolute(program)
         .map_err(|error| Error::invalid(format!("the program {} cannot be used: {error}", program.display())))?;

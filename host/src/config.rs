@@ -3,10 +3,14 @@
 //! A project's file comes with the repository, so the author of the repository wrote it: it may choose an adapter and a
 //! model, and may not grant anything, name programs or loosen approvals.
 
+mod agent;
 mod file;
+mod models;
 mod passed_variable;
 mod sections;
 
+pub use agent::AgentConfig;
+pub use models::{ModelChoice, Models};
 pub use passed_variable::PassedVariable;
 pub use sections::{LimitsConfig, RecordingConfig, TimeoutsConfig};
 
@@ -53,6 +57,10 @@ pub struct Config {
     pub extra_args: Vec<String>,
     /// Options by adapter.
     pub options: BTreeMap<String, BTreeMap<String, Value>>,
+    /// Which version of an agent is used, and agents of the user's own, by name.
+    pub agents: BTreeMap<String, AgentConfig>,
+    /// Shorthands for models.
+    pub models: Models,
     /// When a turn times out.
     pub timeouts: TimeoutsConfig,
     /// What models cost, for costs that their agents do not report.
@@ -77,7 +85,7 @@ pub struct ProjectConfig {
 }
 
 /// Keys that only the user's own file may contain.
-const USER_ONLY: [&str; 11] = [
+const USER_ONLY: [&str; 13] = [
     "extra_args",
     "approvals",
     "shadow",
@@ -85,6 +93,8 @@ const USER_ONLY: [&str; 11] = [
     "programs",
     "grants",
     "options",
+    "agents",
+    "models",
     "timeouts",
     "prices",
     "limits",
@@ -95,7 +105,11 @@ impl Config {
     /// Reads the user's file, for something that concerns no project. A missing file sets nothing.
     pub fn load_user(user: &Path) -> Result<Config> {
         // Many people keep their configuration elsewhere, and link to it.
-        Ok(read(user, Links::Follow, USER_LIMIT, |_| None)?.unwrap_or_default())
+        let config: Config = read(user, Links::Follow, USER_LIMIT, |_| None)?.unwrap_or_default();
+        for (name, agent) in &config.agents {
+            agent::check(user, name, agent, config.programs.contains_key(name))?;
+        }
+        Ok(config)
     }
 
     /// Reads the user's file and then the project's, which overrides it. Missing files set nothing. The project's file

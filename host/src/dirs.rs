@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 pub struct Dirs {
     /// The user's configuration file: `$WHARF_CONFIG`.
     pub config: PathBuf,
-    /// Runs and sessions: `$WHARF_DATA`.
+    /// Runs, sessions and installed agents: `$WHARF_DATA`.
     pub data: PathBuf,
     /// Compiled adapters and lists of models: `$WHARF_CACHE`.
     pub cache: PathBuf,
@@ -41,6 +41,9 @@ impl Dirs {
         }
         if variable("WHARF_ADAPTERS").or_else(|| variable("WHARF_DATA")).is_none() {
             check_writers("the adapters", &dirs.adapters)?;
+        }
+        if variable("WHARF_DATA").is_none() {
+            check_writers("the installed agents", &dirs.agents())?;
         }
         Ok(dirs)
     }
@@ -82,6 +85,13 @@ impl Dirs {
     /// Where the processes of live runs are noted.
     pub(crate) fn live_runs(&self) -> PathBuf {
         self.data.join("live")
+    }
+
+    /// The agents that were installed by wharf.
+    pub(crate) fn agents(&self) -> PathBuf {
+        // The path of a program must be absolute.
+        let folder = self.data.join("agents");
+        std::path::absolute(&folder).unwrap_or(folder)
     }
 
     pub(crate) fn sessions(&self) -> PathBuf {

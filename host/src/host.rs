@@ -1,10 +1,14 @@
 //! The host: what an orchestrator holds. A facade over the rooms; it does nothing by itself.
 
-use crate::config::Config;
+use crate::agents::{Agents, InstalledAgent};
+use crate::config::{Config, ModelChoice};
 use crate::dirs::Dirs;
 use crate::error::{Error, ErrorKind, Result};
-use crate::guest::{self, Adapter, AdapterEntry, CompileLimits, Engine, Environment, HttpClient, Instance, Limits};
-use crate::launch::{Explained, Launcher, Preflight, RunOptions, environment_for, remove_launch_folders, usable};
+use crate::guest::{Adapter, AdapterEntry, Catalog, CompileLimits, Engine, Environment, HttpClient, Instance, Limits};
+use crate::install::Installer;
+use crate::launch::{
+    Explained, Launcher, Preflight, RunOptions, environment_for, package_of, remove_launch_folders, usable,
+};
 use crate::record::{RecordedRun, Runs, remember_torn_runs};
 use crate::replay::{self, Capture, Replayed};
 use crate::run::Run;
@@ -60,6 +64,8 @@ pub struct Explanation {
     pub unknown: Option<String>,
     /// The names of the variables that the agent would get.
     pub environment: Vec<String>,
+    /// What a person should know about the settings: a model that may be another agent's.
+    pub notices: Vec<String>,
 }
 
 impl Host {
@@ -110,6 +116,18 @@ impl Host {
         Host(Arc::new(Inner { launcher, sessions: self.0.sessions.clone() }))
     }
 
+    /// The same host, but an adapter's agent is this version of it, which was installed by [`Host::install_agent`].
+    pub fn with_agent_version(&self, adapter: &Adapter, version: &str) -> Result<Host> {
+        let package = package_of(adapter)
+            .ok_or_else(|| Error::invalid(format!("wharf installs no agent of the adapter {}", adapter.name())))?;
+        let agent = package.agent;
+        let installed = self.agents().find(agent, version)?.ok_or_else(|| {
+            Error::agent(format!("{agent} {version} is chosen, and is not installed"))
+                .with_hint(format!("`wharf agent install {agent}@{version}`"))
+        })?;
+        Ok(self.with_program(adapter, installed.program))
+    }
+
     /// The configuration in use.
     pub fn config(&self) -> &Config {
         &self.0.launcher.config
@@ -120,27 +138,67 @@ impl Host {
         &self.0.launcher.dirs
     }
 
-    /// The adapters that can be loaded by id.
+    /// The adapters that can be loaded by id, and the agents of other names that they run.
     pub fn adapters(&self) -> Result<Vec<AdapterEntry>> {
-        guest::entries(&self.dirs().adapters, self.config())
+        self.catalog(&self.agents()).entries()
     }
 
-    /// Loads an adapter by its id, or by the path of its component.
+    /// Loads an adapter by its id, by the name of an agent (`[agents.NAME]`), or by the path of its component.
     pub async fn adapter(&self, name: &str) -> Result<Adapter> {
-        guest::load(&self.0.launcher.engine, &self.dirs().adapters, self.config(), name).await
+        self.catalog(&self.agents()).load(&self.0.launcher.engine, name).await
+    }
+
+    fn catalog<'a>(&'a self, agents: &'a Agents) -> Catalog<'a> {
+        Catalog { folder: &self.dirs().adapters, config: self.config(), agents }
+    }
+
+    /// The agents that were installed by [`Host::install_agent`].
+    pub fn agents(&self) -> Agents {
+        self.0.launcher.agents()
+    }
+
+    /// Installs an agent from npm or PyPI into a folder of this host: this version, or the one that the registry
+    /// recommends. Nothing global is touched. `progress` is called with a line about each step. Dropping the future ends
+    /// the installation, and leaves nothing.
+    pub async fn install_agent(
+        &self,
+        agent: &str,
+        version: Option<&str>,
+        progress: &(dyn Fn(&str) + Send + Sync),
+    ) -> Result<InstalledAgent> {
+        let installer = Installer {
+            agents: self.agents(),
+            cache: self.dirs().cache.join("packages"),
+            live_runs: self.dirs().live_runs(),
+            environment: self.0.launcher.environment.clone(),
+            progress,
+        };
+        installer.install(agent, version).await
+    }
+
+    /// The installed versions of an adapter's agent, the newest first.
+    pub fn installed(&self, adapter: &Adapter) -> Result<Vec<InstalledAgent>> {
+        package_of(adapter).map_or(Ok(vec![]), |package| self.agents().versions(package.agent))
+    }
+
+    /// What a model's name or a shorthand (`[models]`) means for an adapter's agent.
+    pub fn model(&self, adapter: &Adapter, name: &str) -> ModelChoice {
+        self.config().models.choose(name, adapter.config_keys())
     }
 
     /// What an adapter requests, and what is granted to it.
     pub fn grants(&self, adapter: &Adapter) -> Result<Grants> {
-        self.0.launcher.grants(adapter, &self.0.launcher.environment)
+        let launcher = &self.0.launcher;
+        launcher.grants(adapter, &launcher.environment_of(adapter)?)
     }
 
     /// Checks an adapter's agent, without using what was found before: whether turns can work, and if not, why and what
     /// to do. An error means that the adapter failed, or that it took longer than the preflight may.
     pub async fn diagnose(&self, adapter: &Adapter, preflight: &Preflight) -> Result<Diagnosis> {
         let launcher = &self.0.launcher;
-        let grants = self.grants(adapter)?;
-        launcher.preflight(adapter, &grants, &launcher.environment, preflight).await
+        let environment = launcher.environment_of(adapter)?;
+        let grants = launcher.grants(adapter, &environment)?;
+        launcher.preflight(adapter, &grants, &environment, preflight).await
     }
 
     /// The agent that [`Host::diagnose`] finds. An [`ErrorKind::Agent`] error means that it is missing or cannot be used.
@@ -151,8 +209,8 @@ impl Host {
     /// The models that an adapter's agent offers. A recent list is used, unless a fresh one is requested.
     pub async fn models(&self, adapter: &Adapter, fresh: bool) -> Result<ModelList> {
         let launcher = &self.0.launcher;
-        let environment = &launcher.environment;
-        let grants = self.grants(adapter)?;
+        let environment = &launcher.environment_of(adapter)?;
+        let grants = launcher.grants(adapter, environment)?;
         let remembered = launcher.remembered(adapter, &grants, environment);
         if let Some(list) = remembered.recall_models().filter(|_| !fresh) {
             return Ok(list);
@@ -168,7 +226,7 @@ impl Host {
     /// What a turn would start. Nothing is started: not the agent, and none of the adapter's probes.
     pub async fn explain(&self, adapter: &Adapter, turn: Turn, options: &RunOptions) -> Result<Explanation> {
         let launcher = &self.0.launcher;
-        let environment = environment_for(&launcher.environment, adapter, options)?;
+        let environment = environment_for(&launcher.environment_of(adapter)?, adapter, options)?;
         let grants = launcher.grants(adapter, &environment)?;
         let explained = launcher.explain(adapter, turn, &grants, &environment).await?;
         let mut names: Vec<String> = environment.for_agent(&grants).into_keys().collect();
@@ -176,8 +234,8 @@ impl Host {
         names.extend([wharf_supervisor::MARKER_RUN.to_owned(), wharf_supervisor::MARKER_HOST.to_owned()]);
         names.sort();
         names.dedup();
-        let Explained { turn, binary, plan, probes, unknown } = explained;
-        Ok(Explanation { binary, turn, plan, probes, unknown, environment: names })
+        let Explained { turn, notices, binary, plan, probes, unknown } = explained;
+        Ok(Explanation { binary, turn, plan, probes, unknown, environment: names, notices })
     }
 
     /// Starts a turn. Invalid input, a missing agent and a faulty adapter are errors here; once the process has

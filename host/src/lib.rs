@@ -47,6 +47,8 @@
 //! Log lines and a span for each run go to [`tracing`](https://docs.rs/tracing).
 
 pub mod adapter;
+pub mod agent;
+mod agents;
 pub mod ask;
 mod config;
 mod digest;
@@ -58,9 +60,11 @@ mod error;
 pub mod event;
 mod guest;
 mod host;
+mod install;
 mod launch;
 #[doc(hidden)]
 pub mod measure;
+mod packages;
 mod project;
 mod record;
 pub mod recording;
@@ -71,7 +75,10 @@ pub mod session;
 mod sessions;
 mod temp_folder;
 
-pub use config::{Config, LimitsConfig, PassedVariable, ProjectConfig, RecordingConfig, TimeoutsConfig};
+pub use config::{
+    AgentConfig, Config, LimitsConfig, ModelChoice, Models, PassedVariable, ProjectConfig, RecordingConfig,
+    TimeoutsConfig,
+};
 pub use dirs::Dirs;
 pub use error::{Error, ErrorKind, Result};
 pub use guest::{Variable, compile_in_child};

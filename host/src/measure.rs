@@ -1,8 +1,9 @@
 //! For the benchmark: a component that parses without a run. Not part of the library's interface.
 
+use crate::agents::Agents;
 use crate::config::Config;
 use crate::error::Result;
-use crate::guest::{self, Adapter, Chunk, Engine, Instance, Limits};
+use crate::guest::{Adapter, Catalog, Chunk, Engine, Instance, Limits};
 use crate::launch::plan_unchecked;
 use std::path::Path;
 use wharf_core::model::{Binary, Transport, Turn};
@@ -51,11 +52,17 @@ pub async fn pooled(id: &str, pool: Option<u32>) -> Result<Adapter> {
         Some(instances) => Engine::pooled(Limits::default(), instances)?,
         None => Engine::new(None, Limits::default())?,
     };
-    guest::load(&engine, Path::new("/nonexistent"), &Config::default(), id).await
+    load(&engine, id).await
+}
+
+async fn load(engine: &Engine, id: &str) -> Result<Adapter> {
+    let agents = Agents::new("/nonexistent".into());
+    let catalog = Catalog { folder: Path::new("/nonexistent"), config: &Config::default(), agents: &agents };
+    catalog.load(engine, id).await
 }
 
 /// A bundled adapter in an engine that counts operators. It is compiled again, because such code is not what runs.
 pub async fn counted(id: &str) -> Result<Adapter> {
     let engine = Engine::counting(Limits::default())?;
-    guest::load(&engine, Path::new("/nonexistent"), &Config::default(), id).await
+    load(&engine, id).await
 }

@@ -6,7 +6,7 @@ use clap::{Args, Subcommand};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::process::ExitCode;
-use wharf::adapter::{Access, Adapter, AdapterEntry, AdapterInfo};
+use wharf::adapter::{Access, Adapter, AdapterEntry, AdapterInfo, NamedAgent};
 use wharf::{Host, Result};
 
 #[derive(Debug, Clone, Args)]
@@ -24,7 +24,7 @@ pub(crate) enum AdaptersCommand {
     List,
     /// Show what one requests, what it is granted, and its options
     Show {
-        /// An id, or the path of a component
+        /// An id, the name of an agent, or the path of a component
         adapter: String,
     },
 }
@@ -45,6 +45,10 @@ pub(crate) struct AdapterRow<'a> {
     version: Option<&'a str>,
     /// Why it cannot be loaded.
     error: Option<String>,
+    /// The adapter that runs it, if the id is the name of an agent and not of an adapter.
+    adapter: Option<&'a str>,
+    /// The command of that agent: its program and its first arguments.
+    command: Option<&'a [String]>,
 }
 
 impl<'a> AdapterRow<'a> {
@@ -57,6 +61,8 @@ impl<'a> AdapterRow<'a> {
             name: info.map(|info| info.name.as_str()),
             version: info.map(|info| info.version.as_str()),
             error: loaded.and_then(|loaded| loaded.as_ref().err()).map(ToString::to_string),
+            adapter: entry.agent.as_ref().map(|agent| agent.adapter.as_str()),
+            command: entry.agent.as_ref().map(|agent| agent.command.as_slice()),
         }
     }
 }
@@ -102,7 +108,11 @@ async fn list(host: &Host, json: bool, shell: &Shell) -> Result<ExitCode> {
         shell.line(match loaded {
             Some(Ok(adapter)) => {
                 let info = adapter.info();
-                let source = ours("(").foreign(entry.source).ours(")").in_style(DIM);
+                let source = match &entry.agent {
+                    None => ours("(").foreign(entry.source).ours(")"),
+                    Some(agent) => ours("(").foreign(by_adapter(agent)).ours(")"),
+                };
+                let source = source.in_style(DIM);
                 id.foreign(&info.version).ours(" ").foreign(&info.name).ours(" ").then(source)
             }
             Some(Err(error)) => id.then(foreign(error).in_style(ODD)),
@@ -114,6 +124,12 @@ async fn list(host: &Host, json: bool, shell: &Shell) -> Result<ExitCode> {
         });
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// How an agent that has no adapter of its own is run.
+fn by_adapter(agent: &NamedAgent) -> String {
+    let command = agent.command.join(" ");
+    format!("by {}{}{command}", agent.adapter, if command.is_empty() { "" } else { ": " })
 }
 
 /// One of the four lists.
@@ -135,6 +151,9 @@ async fn show(host: &Host, name: &str, json: bool, shell: &Shell) -> Result<Exit
     }
     let id = foreign(&info.id).in_style(BOLD);
     shell.line(id.ours(" ").foreign(&info.version).ours(" — ").foreign(&info.name));
+    if let Some(agent) = adapter.agent() {
+        shell.line(ours("  runs         ").foreign(by_adapter(agent)));
+    }
     shell.line(ours("  source       ").foreign(adapter.source()));
     shell.line(ours("  sha256       ").foreign(adapter.digest()));
     shell.line(ours("  tested with  ").foreign(info.tested_with.join(", ")));

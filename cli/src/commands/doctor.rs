@@ -9,12 +9,14 @@ use clap::Args;
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeSet;
+use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 use tokio::task::JoinSet;
 use wharf::adapter::{
     Adapter, AdapterInfo, Binary, Diagnosis, LogLevel, Login, Problem, Source, Support, Unusable, Waiting,
 };
+use wharf::agent::InstalledAgent;
 use wharf::{Error, Host, Preflight, Result};
 
 /// How long a probe may run before its name is shown.
@@ -36,6 +38,10 @@ struct Finding {
     /// An error if the adapter failed.
     agent: Result<Diagnosis>,
     drift: Vec<String>,
+    /// The versions of the agent that wharf has installed, the newest first.
+    installed: Vec<InstalledAgent>,
+    /// What is doubtful about the configured model.
+    model: Option<String>,
 }
 
 impl Finding {
@@ -137,8 +143,12 @@ async fn examine(host: &Host, name: String, preflight: &Preflight) -> Finding {
         Ok(adapter) => host.diagnose(adapter, preflight).await,
         Err(error) => Err(error.clone()),
     };
-    let drift = adapter.as_ref().ok().map(|adapter| drift(host, &adapter.info().id)).unwrap_or_default();
-    Finding { name, adapter, agent, drift }
+    let loaded = adapter.as_ref().ok();
+    let drift = loaded.map(|adapter| drift(host, &adapter.info().id)).unwrap_or_default();
+    let installed = loaded.and_then(|adapter| host.installed(adapter).ok()).unwrap_or_default();
+    let model = loaded.zip(host.config().model.as_deref());
+    let model = model.and_then(|(adapter, model)| host.model(adapter, model).warning);
+    Finding { name, adapter, agent, drift, installed, model }
 }
 
 /// What was found of one adapter's agent.
@@ -163,6 +173,10 @@ pub(crate) struct DoctorEntry<'a> {
     agent: Option<&'a Binary>,
     /// What the adapter did not know in earlier runs.
     drift: &'a [String],
+    /// The versions of the agent that wharf has installed, the newest first.
+    installed: Vec<&'a str>,
+    /// What is doubtful about the model in the configuration, for this agent.
+    model: Option<&'a str>,
 }
 
 impl<'a> DoctorEntry<'a> {
@@ -178,6 +192,8 @@ impl<'a> DoctorEntry<'a> {
             fix: problem.map(|problem| problem.fix),
             agent: finding.binary(),
             drift: &finding.drift,
+            installed: finding.installed.iter().map(|installed| installed.version.as_str()).collect(),
+            model: finding.model.as_deref(),
         }
     }
 }
@@ -206,6 +222,19 @@ fn show(finding: &Finding, shell: &Shell) {
             fix(&format!("update it: {}", info.install_hint));
         }
         show_details(binary, problem.is_none_or(|problem| problem.reason != Unusable::NoLogin), shell, fix);
+    }
+    if !finding.installed.is_empty() {
+        let used = |installed: &InstalledAgent| {
+            finding.binary().is_some_and(|binary| Path::new(&binary.program) == installed.program)
+        };
+        let version = |installed: &InstalledAgent| {
+            format!("{}{}", installed.version, if used(installed) { " (used)" } else { "" })
+        };
+        let versions: Vec<String> = finding.installed.iter().map(version).collect();
+        shell.line(ours("    installed by wharf: ").foreign(versions.join(", ")).in_style(DIM));
+    }
+    if let Some(warning) = &finding.model {
+        shell.line(ours("    ").then(foreign(warning).in_style(ODD)));
     }
     if !finding.drift.is_empty() {
         let unknown = finding.drift.join(", ");

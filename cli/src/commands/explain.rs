@@ -36,7 +36,7 @@ pub(crate) async fn explain(args: RunArgs, shell: &Shell) -> Result<ExitCode> {
 #[derive(Serialize, JsonSchema)]
 #[schemars(rename = "ExplainedTurn")]
 pub(crate) struct ExplainedTurn<'a> {
-    /// The id of the adapter.
+    /// The id of the adapter, or the name of the agent.
     adapter: &'a str,
     /// The folder that the agent would work in.
     workspace: &'a Path,
@@ -74,6 +74,8 @@ pub(crate) struct ExplainedTurn<'a> {
     unsupported: Option<&'a [UnsupportedSetting]>,
     /// The files and folders of the workspace that are instructions to this agent.
     instructions: Option<Vec<Instruction<'a>>>,
+    /// What a person should know about the settings.
+    notices: &'a [String],
 }
 
 /// A file or a folder of the workspace that is an instruction to the agent.
@@ -90,7 +92,7 @@ struct Instruction<'a> {
 
 impl<'a> ExplainedTurn<'a> {
     fn new(info: &'a AdapterInfo, explanation: &'a Explanation) -> ExplainedTurn<'a> {
-        let Explanation { binary, turn, plan, probes, unknown, environment, .. } = explanation;
+        let Explanation { binary, turn, plan, probes, unknown, environment, notices, .. } = explanation;
         let (binary, plan) = (binary.as_ref(), plan.as_ref());
         let named = |(name, value): &'a (String, Arg)| (name.as_str(), shown(value));
         let instruction = |file: &'a InstructionFile| Instruction {
@@ -119,11 +121,15 @@ impl<'a> ExplainedTurn<'a> {
             exit_behavior: plan.map(|plan| plan.exit_behavior),
             unsupported: plan.map(|plan| plan.unsupported.as_slice()),
             instructions: plan.map(|plan| plan.instructions.iter().map(instruction).collect()),
+            notices,
         }
     }
 }
 
 fn show(info: &AdapterInfo, explanation: &Explanation, shell: &Shell) {
+    for notice in &explanation.notices {
+        shell.line(odd_head("notice").foreign(notice));
+    }
     for probe in &explanation.probes {
         shell.line(head("would first").foreign(probe));
     }

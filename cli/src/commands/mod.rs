@@ -1,6 +1,7 @@
 //! The commands, one a file, each with its arguments.
 
 pub(crate) mod adapters;
+pub(crate) mod agent;
 pub(crate) mod completions;
 pub(crate) mod doctor;
 pub(crate) mod explain;

@@ -1,15 +1,16 @@
 //! `wharf schema`: the JSON Schemas of everything that goes in and comes out as JSON or TOML.
 
 use super::adapters::{AdapterDetails, AdapterRow};
+use super::agent::{AgentRow, AvailableAgent};
 use super::doctor::DoctorEntry;
 use super::explain::ExplainedTurn;
+use super::models::ListedModels;
 use crate::ui::input::Control;
 use crate::ui::{BOLD, Shell, foreign};
 use clap::Args;
 use schemars::JsonSchema;
 use serde_json::Value;
 use std::process::ExitCode;
-use wharf::adapter::ModelList;
 use wharf::ask::AskRules;
 use wharf::event::Event;
 use wharf::recording::{ReceiptFile, RunEntry, Verified};
@@ -43,7 +44,7 @@ const fn read<T: JsonSchema>(name: &'static str, title: &'static str, descriptio
     Entry { head, build: SchemaHead::schema_of::<T> }
 }
 
-const SCHEMAS: [Entry; 17] = [
+const SCHEMAS: [Entry; 20] = [
     Entry { head: EVENT_SCHEMA, build: SchemaHead::schema_of::<Event> },
     read::<Control>("control", "WharfControl", "One line on the standard input of `wharf run --json --control`."),
     written::<Vec<RunEntry>>("runs", "WharfRuns", "`wharf runs --json`: the recorded runs, newest first."),
@@ -53,7 +54,14 @@ const SCHEMAS: [Entry; 17] = [
     written::<Vec<AdapterRow<'_>>>("adapters", "WharfAdapters", "`wharf adapters --json`: the adapters."),
     written::<AdapterDetails<'_>>("adapter", "WharfAdapter", "`wharf adapters show ADAPTER --json`: one adapter."),
     written::<Vec<DoctorEntry<'_>>>("doctor", "WharfDoctor", "`wharf doctor --json`: which agents are usable."),
-    written::<ModelList>("models", "WharfModels", "`wharf models --json`: the models, or why there is no list."),
+    written::<Vec<AgentRow<'_>>>("agents", "WharfAgents", "`wharf agent list --json`: the installed agents."),
+    written::<AgentRow<'_>>("agent", "WharfAgent", "`wharf agent install NAME --json`: what was installed."),
+    written::<Vec<AvailableAgent>>(
+        "available-agents",
+        "WharfAvailableAgents",
+        "`wharf agent list --available --json`: what can be installed.",
+    ),
+    written::<ListedModels<'_>>("models", "WharfModels", "`wharf models --json`: the models, or why there is no list."),
     written::<ExplainedTurn<'_>>("explain", "WharfExplain", "`wharf explain --json`: what a turn would start."),
     written::<ReceiptFile>("receipt", "WharfReceipt", "`wharf receipt RUN`: the receipt of a run, as its file has it."),
     written::<Verified>("verification", "WharfVerification", "`wharf receipt RUN --verify --json`: whether it holds."),

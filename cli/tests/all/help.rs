@@ -5,11 +5,12 @@ use std::fmt::Write as _;
 use std::fs;
 
 /// Every command; `the_help_names_every_command` checks that none is missing.
-const COMMANDS: [&str; 16] = [
+const COMMANDS: [&str; 17] = [
     "run",
     "demo",
     "explain",
     "adapters",
+    "agent",
     "doctor",
     "models",
     "sessions",
@@ -36,7 +37,14 @@ fn the_help_is_as_it_was_reviewed() {
     for command in COMMANDS {
         add(&[command, "-h"]);
     }
-    for nested in [["adapters", "show"], ["runs", "rm"], ["sessions", "rm"]] {
+    for nested in [
+        ["adapters", "show"],
+        ["agent", "install"],
+        ["agent", "list"],
+        ["agent", "remove"],
+        ["runs", "rm"],
+        ["sessions", "rm"],
+    ] {
         add(&[nested[0], nested[1], "-h"]);
     }
     add(&["run", "--help"]);

@@ -15,6 +15,8 @@ mod hostile_files;
 mod hostile_text;
 mod invalid_input;
 mod labels;
+mod models;
+mod named_agents;
 mod old_formats;
 mod prompts;
 mod schemas;
@@ -22,6 +24,8 @@ mod turns;
 mod tutorial;
 
 // These look at processes through /proc.
+#[cfg(target_os = "linux")]
+mod agents;
 #[cfg(target_os = "linux")]
 mod asks;
 #[cfg(target_os = "linux")]

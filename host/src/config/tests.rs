@@ -67,9 +67,33 @@ fn a_project_cannot_grant_anything() {
         ("approvals", "approvals = \"allow-all\"\n"),
         ("environment", "environment = [\"AWS_SECRET_ACCESS_KEY\"]\n"),
         ("options", "[options.x]\na = 1\n"),
+        ("agents", "[agents.x]\ncommand = [\"/tmp/evil\"]\n"),
+        ("models", "[models]\nfast = { claude = \"opus\" }\n"),
     ] {
         let error = load("", content).expect_err("refused");
         assert!(error.hint().is_some_and(|hint| hint.contains("own file")), "{key}: {error}");
+    }
+}
+
+#[test]
+fn an_agent_has_a_valid_name_and_one_program() {
+    let text = "[agents.goose]\ncommand = [\"goose\", \"acp\"]\nenvironment = [\"GOOSE_MODEL\"]\n\n[agents.claude]\nversion = \"2.1.325\"\n";
+    let config = load(text, "").expect("valid");
+    assert_eq!(config.agents["goose"].command, ["goose", "acp"]);
+    assert_eq!(config.agents["claude"].version.as_deref(), Some("2.1.325"));
+    for (text, reason) in [
+        ("[agents.Goose]\ncommand = [\"goose\"]\n", "cannot be the name"),
+        ("[agents.\"../x\"]\nversion = \"1\"\n", "cannot be the name"),
+        ("[agents.goose]\ncommand = []\n", "line 2: the command is empty"),
+        ("[agents.goose]\ncommand = [\"./goose\"]\n", "line 2: the program \"./goose\" is neither"),
+        ("[agents.goose]\ncommand = \"goose acp\"\n", "expected a list"),
+        ("[agents.goose]\nprogram = \"goose\"\n", "unknown key `program`"),
+        ("[agents.x]\nversion = \"1\"\n[programs]\nx = \"/bin/x\"\n", "`[programs]` and `version`"),
+        ("[agents.x]\ncommand = [\"x\"]\n[programs]\nx = \"/bin/x\"\n", "`[programs]` and `command`"),
+        ("[models]\nfast = \"haiku\"\n", "line 2"),
+    ] {
+        let error = load(text, "").expect_err(text).to_string();
+        assert!(error.contains(reason), "{text}: {error}");
     }
 }
 

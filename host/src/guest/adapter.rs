@@ -3,6 +3,7 @@
 use super::component::{Linked, refused};
 use super::engine::Engine;
 use super::instance::Instance;
+use super::named_agent::NamedAgent;
 use super::source::Source;
 use crate::digest::sha256;
 use crate::error::Result;
@@ -15,6 +16,15 @@ use wharf_core::model::{AdapterId, AdapterInfo};
 #[derive(Clone)]
 pub struct Adapter {
     inner: Arc<Inner>,
+    /// Set if it runs an agent under another name.
+    named: Option<Arc<Named>>,
+}
+
+/// An adapter under the name of an agent.
+struct Named {
+    agent: NamedAgent,
+    info: AdapterInfo,
+    config_keys: Vec<String>,
 }
 
 struct Inner {
@@ -27,14 +37,25 @@ struct Inner {
 
 impl fmt::Debug for Adapter {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_struct("Adapter").field("info", &self.inner.info).field("source", &self.inner.source).finish()
+        let mut shown = formatter.debug_struct("Adapter");
+        shown.field("info", self.info()).field("source", &self.inner.source).finish_non_exhaustive()
     }
 }
 
 impl Adapter {
-    /// How it describes itself.
+    /// How it describes itself. The id is the name of the agent, if it runs one of another name: see [`Adapter::agent`].
     pub fn info(&self) -> &AdapterInfo {
-        &self.inner.info
+        self.named.as_ref().map_or(&self.inner.info, |named| &named.info)
+    }
+
+    /// The agent of another name that it runs, by the configuration.
+    pub fn agent(&self) -> Option<&NamedAgent> {
+        self.named.as_ref().map(|named| &named.agent)
+    }
+
+    /// The id of the component itself.
+    pub(crate) fn component_id(&self) -> &str {
+        &self.inner.info.id
     }
 
     /// The SHA-256 of the component, in hexadecimal.
@@ -49,17 +70,25 @@ impl Adapter {
 
     /// The names under which the configuration may grant it access, name its program and set its options: `[grants.KEY]`.
     /// A bundled or installed adapter has its id. A file that was named by its path has its digest and its real path:
-    /// it can give itself any id, so its id is not a name for it. The first key is the most exact one.
+    /// it can give itself any id, so its id is not a name for it. One that runs an agent of another name has that name, and
+    /// then its own id. The first key is the most exact one.
     pub fn config_keys(&self) -> &[String] {
-        &self.inner.config_keys
+        self.named.as_ref().map_or(&self.inner.config_keys, |named| &named.config_keys)
     }
 
     /// What it is called on a command line: its id, or its path if it is a file that was named so.
     pub fn name(&self) -> String {
         match &self.inner.source {
             Source::File(path) => path.to_string_lossy().into_owned(),
-            _ => self.inner.info.id.clone(),
+            _ => self.info().id.clone(),
         }
+    }
+
+    /// The same adapter, which runs an agent of another name.
+    pub(super) fn running(&self, agent: NamedAgent) -> Adapter {
+        let info = AdapterInfo { id: agent.name.clone(), ..self.inner.info.clone() };
+        let config_keys = std::iter::once(agent.name.clone()).chain(self.inner.config_keys.iter().cloned()).collect();
+        Adapter { inner: self.inner.clone(), named: Some(Arc::new(Named { agent, info, config_keys })) }
     }
 
     /// Its identity, as a run reports it.
@@ -83,7 +112,8 @@ impl Adapter {
             engine.keep(digest.clone(), code).await;
         }
         let config_keys = config_keys(&source, &info.id, &digest);
-        Ok(Adapter { inner: Arc::new(Inner { info, digest, source: source.clone(), config_keys, component }) })
+        let inner = Inner { info, digest, source: source.clone(), config_keys, component };
+        Ok(Adapter { inner: Arc::new(inner), named: None })
     }
 }
 

@@ -1,5 +1,6 @@
 //! Finds an adapter's agent, and judges whether turns can work with it: before a turn, and as a preflight.
 
+use super::program::package_of;
 use super::resolve::Resolved;
 use super::start::Launcher;
 use crate::error::{Error, ErrorKind, Result};
@@ -81,6 +82,9 @@ impl Launcher {
         imports: Imports,
     ) -> Result<Diagnosis> {
         let info = adapter.info();
+        if let Some(missing) = self.chosen(adapter, environment)?.missing {
+            return Ok(Diagnosis::unusable(None, missing));
+        }
         let mut instance = Instance::start(adapter.component(), Some(imports)).await?;
         let found = instance.resolve_binary(grants.named_program.clone(), environment.home()).await?;
         if let Ok(binary) = &found {
@@ -91,7 +95,25 @@ impl Launcher {
         let (probes, denied) =
             instance.imports().map(|imports| (imports.take_probes_made(), imports.was_denied())).unwrap_or_default();
         let evidence = Evidence { adapter: &adapter.name(), install: &info.install_hint, denied, probes: &probes };
-        Ok(policy::diagnose(found, evidence))
+        let mut diagnosis = policy::diagnose(found, evidence);
+        if let Some(binary) = &mut diagnosis.binary {
+            prepend_arguments(adapter, binary);
+        }
+        if let (Some(problem), None, Some(package)) =
+            (&mut diagnosis.problem, &grants.named_program, package_of(adapter))
+            && problem.reason == Unusable::NotFound
+        {
+            problem.fix = format!("`wharf agent install {}`, or {}", package.agent, problem.fix);
+        }
+        Ok(diagnosis)
+    }
+}
+
+/// Puts the first arguments of a named agent before those of its adapter. Not before the adapter has asked the program for
+/// its version: that is a question to the program and not to its command.
+pub(super) fn prepend_arguments(adapter: &Adapter, binary: &mut Binary) {
+    if let Some(agent) = adapter.agent() {
+        binary.leading_args.splice(0..0, agent.command.iter().skip(1).cloned());
     }
 }
 

@@ -1,5 +1,6 @@
 //! Explains a turn: what would be started, found without starting anything. The adapter's probes are refused and listed.
 
+use super::diagnose::prepend_arguments;
 use super::plan::{choose_transports, plan, refused};
 use super::start::Launcher;
 use crate::error::{Error, Result};
@@ -11,6 +12,8 @@ use wharf_core::stream::Secrets;
 /// What is known of a turn before anything was started.
 pub(crate) struct Explained {
     pub(crate) turn: Turn,
+    /// What is doubtful about its models.
+    pub(crate) notices: Vec<String>,
     pub(crate) binary: Option<Binary>,
     pub(crate) plan: Option<Plan>,
     pub(crate) probes: Vec<String>,
@@ -28,8 +31,8 @@ impl Launcher {
         environment: &Environment,
     ) -> Result<Explained> {
         let secrets = environment.secrets(grants);
-        let turn = self.complete_turn(adapter, turn)?;
-        let mut explained = Explained { turn, binary: None, plan: None, probes: vec![], unknown: None };
+        let (turn, notices) = self.complete_turn(adapter, turn)?;
+        let mut explained = Explained { turn, notices, binary: None, plan: None, probes: vec![], unknown: None };
         match self.explain_unredacted(adapter, &mut explained, grants, environment).await {
             Ok(()) => {}
             Err(error) if explained.probes.is_empty() => return Err(error.redacted(&secrets)),
@@ -53,11 +56,16 @@ impl Launcher {
         let binary = if let Some(resolved) = self.remembered(adapter, grants, environment).recall() {
             resolved.binary
         } else {
+            if let Some(missing) = self.chosen(adapter, environment)?.missing {
+                return Err(Error::agent(missing.message).with_hint(missing.fix));
+            }
             let imports = self.imports(grants, environment).without_probes();
             let mut instance = Instance::start(adapter.component(), Some(imports)).await?;
             let found = instance.resolve_binary(grants.named_program.clone(), environment.home()).await;
             explained.probes = instance.imports().map(Imports::take_probes).unwrap_or_default();
-            found?.map_err(|failure| refused(&adapter.name(), "find its program", &failure))?
+            let mut found = found?.map_err(|failure| refused(&adapter.name(), "find its program", &failure))?;
+            prepend_arguments(adapter, &mut found);
+            found
         };
         grants
             .run_program(&binary.program, |name| environment.program_path(name))

@@ -46,8 +46,9 @@ impl Remembered {
     pub(crate) fn open(cache: &Path, adapter: &Adapter, grants: &Grants, environment: &Environment) -> Remembered {
         let variables = environment.granted_values(grants);
         let key = format!(
-            "{}|{:?}|{:?}|{:?}|{variables:?}|{:?}",
+            "{}|{:?}|{:?}|{:?}|{:?}|{variables:?}|{:?}",
             adapter.digest(),
+            adapter.agent().map(|agent| &agent.command),
             grants.named_program,
             grants.granted,
             grants.home,

@@ -5,14 +5,16 @@ use super::environment::{check_home, create_state_dir, environment_for};
 use super::files::launch_folder;
 use super::options::{RunOptions, WhenBusy};
 use super::plan::{choose_transports, plan};
+use super::program::{Chosen, Programs};
 use super::resolve::{Remembered, Resolved};
 use super::session::SessionUse;
+use crate::agents::Agents;
 use crate::config::Config;
 use crate::dirs::Dirs;
 use crate::error::{Error, ErrorKind, Result};
-use crate::guest::{self, Adapter, Engine, Environment, HttpClient, Imports, Instance};
+use crate::guest::{self, Adapter, Engine, Environment, HttpClient, Imports, Instance, Variable};
 use crate::record::{Journal, Kind, LaunchRecord, RunRecord, Runs};
-use crate::run::{self, Exchange, Parts, Run, RunClock, TurnContext};
+use crate::run::{self, Exchange, ModelNames, Parts, Run, RunClock, TurnContext};
 use crate::sessions::Sessions;
 use std::ffi::OsString;
 use std::sync::Arc;
@@ -29,6 +31,8 @@ pub(crate) struct Prepared {
     pub(crate) turn: Turn,
     pub(crate) resolved: Resolved,
     pub(crate) plan: Plan,
+    /// What is doubtful about its models.
+    notices: Vec<String>,
     instance: Instance,
 }
 
@@ -46,13 +50,35 @@ pub(crate) struct Launcher {
 impl Launcher {
     /// What an adapter requests and what is granted to it.
     pub(crate) fn grants(&self, adapter: &Adapter, environment: &Environment) -> Result<Grants> {
-        let named = adapter.config_keys().iter().find_map(|key| self.config.programs.get(key));
+        let named_program = self.chosen(adapter, environment)?.program;
         Ok(Grants {
             requested: adapter.info().access.clone(),
             granted: guest::grants(adapter, &self.config)?,
-            named_program: named.map(|path| path.to_string_lossy().into_owned()),
+            named_program,
             home: environment.home(),
         })
+    }
+
+    /// The program of an adapter's agent, if something decides it.
+    pub(crate) fn chosen(&self, adapter: &Adapter, environment: &Environment) -> Result<Chosen> {
+        Programs { config: &self.config, agents: &self.agents(), environment }.choose(adapter)
+    }
+
+    /// The agents that were installed.
+    pub(crate) fn agents(&self) -> Agents {
+        Agents::new(self.dirs.agents())
+    }
+
+    /// The environment of an adapter's agent: the host's, with what the configuration passes to this agent, and where an
+    /// installed one finds what it needs.
+    pub(crate) fn environment_of(&self, adapter: &Adapter) -> Result<Environment> {
+        let base = &self.environment;
+        let settings = adapter.config_keys().first().and_then(|key| self.config.agents.get(key));
+        let passed = settings.into_iter().flat_map(|settings| &settings.environment);
+        let environment = base.passing(passed.map(|passed| (passed.name.clone(), passed.secrecy())));
+        let programs = Programs { config: &self.config, agents: &self.agents(), environment: base };
+        let companion = programs.companion(adapter)?.filter(|(name, _)| base.get(name).is_none());
+        Ok(environment.with(companion.into_iter().map(|(name, path)| (name, Variable::plain(path))).collect()))
     }
 
     pub(crate) fn imports(&self, grants: &Grants, environment: &Environment) -> Imports {
@@ -85,18 +111,25 @@ impl Launcher {
         environment: &Environment,
         keep_alive: bool,
     ) -> Result<Prepared> {
-        let turn = self.complete_turn(adapter, turn)?;
+        let (turn, notices) = self.complete_turn(adapter, turn)?;
         let resolved = self.resolve(adapter, grants, environment).await?;
         let imports = self.imports(grants, environment);
         let mut instance = Instance::start(adapter.component(), Some(imports)).await?;
         let transports = choose_transports(&adapter.info().id, &resolved.binary, &turn, keep_alive)?;
         let plan = plan(adapter, &mut instance, &turn, &resolved.binary, grants, environment, transports[0]).await?;
-        Ok(Prepared { turn, resolved, plan, instance })
+        Ok(Prepared { turn, resolved, plan, notices, instance })
     }
 
-    /// The turn with the configured options and everything else filled in.
-    pub(super) fn complete_turn(&self, adapter: &Adapter, turn: Turn) -> Result<Turn> {
+    /// The turn with the configured options and everything else filled in, and with the agent's own names for its models.
+    /// Also what is doubtful about those.
+    pub(super) fn complete_turn(&self, adapter: &Adapter, mut turn: Turn) -> Result<(Turn, Vec<String>)> {
         let info = adapter.info();
+        let mut notices = Vec::new();
+        for model in [&mut turn.model, &mut turn.fallback_model].into_iter().flatten() {
+            let choice = self.config.models.choose(model, adapter.config_keys());
+            *model = choice.model;
+            notices.extend(choice.warning);
+        }
         let mut turn = complete_folders(turn)?;
         attachments::complete(&mut turn.attachments)?;
         self.check_extra_args(adapter, &turn)?;
@@ -104,7 +137,8 @@ impl Launcher {
         for (name, value) in configured.flatten() {
             turn.options.entry(name.clone()).or_insert_with(|| value.clone());
         }
-        Ok(turn.complete(&info.id, &info.options, || uuid::Uuid::new_v4().to_string())?)
+        let turn = turn.complete(&info.id, &info.options, || uuid::Uuid::new_v4().to_string())?;
+        Ok((turn, notices))
     }
 
     /// Raw arguments can undo what the other settings of a turn say, so that the user's own file must allow them.
@@ -129,7 +163,7 @@ impl Launcher {
         sessions: Option<Arc<Sessions>>,
     ) -> Result<Run> {
         let permit = self.permit(options.when_busy).await?;
-        let environment = environment_for(&self.environment, adapter, &options)?;
+        let environment = environment_for(&self.environment_of(adapter)?, adapter, &options)?;
         let grants = self.grants(adapter, &environment)?;
         let secrets = environment.secrets(&grants);
         check_labels(&options.labels, &secrets)?;
@@ -151,7 +185,7 @@ impl Launcher {
         (environment, grants, secrets): (Environment, Grants, Secrets),
         permit: OwnedSemaphorePermit,
     ) -> Result<Run> {
-        let Prepared { turn, resolved, plan, mut instance } = prepared;
+        let Prepared { turn, resolved, plan, notices, mut instance } = prepared;
         let mut record = RunRecord::new(&self.dirs.data, sessions.is_some(), &self.config.recording)?;
         let used_before = used_before(sessions.as_deref(), &adapter.info().id, &turn.session);
 
@@ -210,6 +244,7 @@ impl Launcher {
             stop_signal: plan.stop_signal,
             lines_only: options.lines_only,
             on_session: Box::new(move |id| session.iter().for_each(|session| session.named(&secrets.redact(id)))),
+            model_names: self.model_names(adapter, notices),
         };
         let id = record.run().to_owned();
         Ok(run::start(id, &adapter.info().id, parts, move |ended| {
@@ -254,6 +289,15 @@ impl Launcher {
             frame_limit: launch.frame_limit,
         };
         Exchange::new(context, instance, driver)
+    }
+
+    fn model_names(&self, adapter: &Adapter, notices: Vec<String>) -> ModelNames {
+        let (models, keys) = (self.config.models.clone(), adapter.config_keys().to_vec());
+        let choose = move |name: &str| {
+            let choice = models.choose(name, &keys);
+            (choice.model, choice.warning)
+        };
+        ModelNames { notices, choose: Box::new(choose) }
     }
 
     async fn permit(&self, when_busy: WhenBusy) -> Result<OwnedSemaphorePermit> {

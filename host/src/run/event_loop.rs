@@ -8,7 +8,8 @@ use super::batch::Batch;
 use super::buffer::EventBuffer;
 use super::clock::RunClock;
 use super::control::{Command, Delivery, Request};
-use super::exchange::{Exchange, Io, note_event};
+use super::exchange::{Exchange, Io};
+use super::model_names::ModelNames;
 use super::pipe::Pipe;
 use super::stdin::Stdin;
 use crate::record::{Ended, Journal, Kind};
@@ -17,8 +18,8 @@ use std::time::Duration;
 use tokio::process::{ChildStderr, ChildStdout};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
-use wharf_core::model::{EventKind, Exit, LogLevel, RunStarted, StopSignal};
-use wharf_core::turn::{Action, EventSink as _, Input};
+use wharf_core::model::{Exit, RunStarted, StopSignal};
+use wharf_core::turn::{Action, Input};
 use wharf_supervisor::{Cleanup, Process};
 
 /// How long the pipes of an exited process are still read: something else may hold them open.
@@ -67,6 +68,7 @@ pub(crate) struct Parts {
     pub(crate) lines_only: bool,
     /// Called with the id of the session when the agent has named it.
     pub(crate) on_session: OnSession,
+    pub(crate) model_names: ModelNames,
 }
 
 pub(crate) type OnSession = Box<dyn Fn(&str) + Send>;
@@ -87,6 +89,7 @@ pub(crate) struct EventLoop {
     /// Batches that wait for space in the channel.
     pub(super) outbox: VecDeque<Batch>,
     on_session: OnSession,
+    pub(super) model_names: ModelNames,
     /// The session that was named last.
     session: Option<String>,
     pub(super) events: mpsc::Sender<Batch>,
@@ -114,18 +117,7 @@ impl EventLoop {
         events: mpsc::Sender<Batch>,
         commands: mpsc::UnboundedReceiver<Command>,
     ) -> EventLoop {
-        let Parts {
-            exchange,
-            mut journal,
-            mut process,
-            clock,
-            started,
-            prompt,
-            stdin_open,
-            stop_signal,
-            lines_only,
-            on_session,
-        } = parts;
+        let Parts { exchange, mut journal, mut process, clock, started, prompt, stdin_open, lines_only, .. } = parts;
         let stdout = Pipe::new(process.take_stdout(), journal.secrets());
         let stderr = Pipe::new(process.take_stderr(), journal.secrets());
         let mut stdin = Stdin::new(process.take_stdin(), prompt.len());
@@ -142,14 +134,15 @@ impl EventLoop {
             process,
             clock,
             started: Some(started),
-            stop_signal,
+            stop_signal: parts.stop_signal,
             stdin,
             stdout,
             stderr,
             alarm: Alarm::new(),
             buffer: EventBuffer::new(lines_only),
             outbox: VecDeque::new(),
-            on_session,
+            on_session: parts.on_session,
+            model_names: parts.model_names,
             session: None,
             events,
             commands,
@@ -169,6 +162,7 @@ impl EventLoop {
         if let Some(started) = self.started.take() {
             self.input(Input::Started(started));
             self.work().await;
+            self.report_models();
         }
         while self.is_live() {
             self.report_truncation();
@@ -210,18 +204,6 @@ impl EventLoop {
             }
         }
         self.wrap_up().await
-    }
-
-    /// Says that no more events are kept, after the output that made them too many.
-    fn report_truncation(&mut self) {
-        if !self.exchange.is_parsing()
-            && let Some(text) = self.journal.take_truncation()
-        {
-            let (notice, now) = (EventKind::notice(LogLevel::Warn, text), self.clock.now());
-            note_event(&notice, &mut self.journal, now);
-            self.buffer.emit(notice.into(), now);
-            self.hand_over();
-        }
     }
 
     fn is_live(&self) -> bool {
@@ -333,7 +315,7 @@ impl EventLoop {
             Request::Message(text) if self.stdin.has_room() => Input::Message(text),
             Request::Message(text) => Input::MessageUnread(text),
             Request::Reject(rejected) => Input::Rejected(rejected),
-            Request::NextTurn(next) => Input::NextTurn(Box::new(self.exchange.next_turn(next))),
+            Request::NextTurn(next) => self.next_turn(next),
             // These two are always carried out.
             Request::FinishAfterTurn | Request::Cancel => {
                 let cancel = matches!(request, Request::Cancel);

@@ -1,8 +1,9 @@
 //! Recovery from a trap, with the trap injected: an adapter is deterministic, so no real one traps once and not again.
 
 use super::*;
+use crate::agents::Agents;
 use crate::config::{Config, RecordingConfig};
-use crate::guest::{Engine, Limits};
+use crate::guest::{Catalog, Engine, Limits};
 use crate::record::RunRecord;
 use std::path::Path;
 use std::time::SystemTime;
@@ -22,7 +23,9 @@ const FRAME_LIMIT: usize = 70;
 
 async fn echo(cache: &Path) -> Adapter {
     let engine = Engine::new(Some(cache), Limits::default()).expect("an engine");
-    crate::guest::load(&engine, Path::new("/no/such/folder"), &Config::default(), "echo").await.expect("it is bundled")
+    let agents = Agents::new("/no/such/folder".into());
+    let catalog = Catalog { folder: Path::new("/no/such/folder"), config: &Config::default(), agents: &agents };
+    catalog.load(&engine, "echo").await.expect("it is bundled")
 }
 
 /// An exchange with its journal and the events so far.

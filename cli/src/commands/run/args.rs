@@ -18,7 +18,7 @@ pub(crate) struct RunArgs {
     /// The adapter: an id, or the path of a component
     #[arg(short, long, value_name = "ADAPTER", env = "WHARF_ADAPTER")]
     pub(crate) adapter: Option<String>,
-    /// The model, by the agent's own name for it
+    /// The model: the agent's own name for it, or a shorthand of `[models]`
     #[arg(short, long)]
     pub(crate) model: Option<String>,
     /// Fallback model if the first is unavailable
@@ -57,6 +57,9 @@ pub(crate) struct RunArgs {
     /// The agent's program, instead of the one that the adapter finds
     #[arg(long, value_name = "PATH")]
     pub(crate) program: Option<PathBuf>,
+    /// The version of the agent, one that `wharf agent install` has installed
+    #[arg(long, value_name = "VERSION", conflicts_with = "program")]
+    pub(crate) agent_version: Option<String>,
     /// Let the agent use its tools without asking
     #[arg(long, conflicts_with_all = ["deny", "ask"])]
     pub(crate) approve: bool,

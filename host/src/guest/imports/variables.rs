@@ -53,6 +53,9 @@ pub const BASE: &[&str] = &[
     "windir",
 ];
 
+/// Settings of pip that would put packages somewhere else than where they are wanted.
+const ELSEWHERE: [&str; 5] = ["PIP_TARGET", "PIP_PREFIX", "PIP_ROOT", "PIP_USER", "PIP_REQUIRE_VIRTUALENV"];
+
 /// A variable for one run: its value, and whether that is kept out of recordings, events and logs.
 ///
 /// ```
@@ -129,6 +132,24 @@ impl Environment {
         let mut environment = self.clone();
         environment.variables.retain(|name, _| !names.contains(&name.as_str()));
         environment
+    }
+
+    /// The same, but these variables are passed on too.
+    pub(crate) fn passing(&self, extra: impl IntoIterator<Item = (String, Secrecy)>) -> Environment {
+        let mut environment = self.clone();
+        environment.extra.extend(extra);
+        environment
+    }
+
+    /// What a tool gets that installs packages: the base set, and its own settings.
+    pub(crate) fn for_installer(&self) -> Vec<(OsString, OsString)> {
+        let passed = |name: &str| {
+            let lower = name.to_ascii_lowercase();
+            let own = ["npm_config_", "pip_", "uv_"].iter().any(|start| lower.starts_with(start));
+            BASE.contains(&name) || name.starts_with("LC_") || (own && !ELSEWHERE.contains(&name))
+        };
+        let passed = self.variables.iter().filter(|(name, _)| passed(name));
+        passed.map(|(name, value)| (name.into(), value.clone())).collect()
     }
 
     /// An environment with nothing in it.
@@ -319,6 +340,16 @@ mod tests {
         assert!(!secret("task-0123456789".into()));
         assert!(secret(Variable::secret("task-0123456789")));
         assert!(!secret(Variable::plain("task-0123456789")));
+    }
+
+    #[test]
+    fn a_tool_that_installs_gets_its_own_settings_and_no_secrets_of_others() {
+        let mut process = environment();
+        for name in ["npm_config_registry", "PIP_INDEX_URL", "PIP_TARGET", "UV_INDEX"] {
+            process.variables.insert(name.to_owned(), OsString::from("x"));
+        }
+        let names: Vec<OsString> = process.for_installer().into_iter().map(|(name, _)| name).collect();
+        assert_eq!(names, ["HOME", "LC_ALL", "PATH", "PIP_INDEX_URL", "UV_INDEX", "npm_config_registry"]);
     }
 
     #[test]
