@@ -25,8 +25,7 @@ pub use transcript::{TextKind, ToolFields, Transcript};
 
 use crate::rpc::{METHOD_NOT_FOUND, Message, Rpc};
 use crate::{
-    Answer, Approvals, Effects, ErrorClass, Event, Failure, Input, Json, LogLevel, Malformed, Outcome, SessionInfo,
-    Turn, UsageScope,
+    Effects, ErrorClass, Event, Failure, Input, Json, LogLevel, Malformed, Outcome, SessionInfo, Turn, UsageScope,
 };
 use ask::OpenAsk;
 use request::Step;
@@ -59,7 +58,12 @@ pub struct Session<D> {
     /// The timer that must expire before the prompt is sent, while the agent still repeats its history.
     waiting: Option<u32>,
     timers: u32,
+    /// Whether a prompt was sent in this process.
+    has_prompted: bool,
 }
+
+/// The timer of the handshake. Those that wait for a history are numbered from 1.
+const HANDSHAKE: u32 = 0;
 
 impl<D: Dialect> Session<D> {
     /// Stores the next turn. Call it from `build_prompt`, and deliver the prompt in the protocol. `version` is the one that
@@ -74,6 +78,11 @@ impl<D: Dialect> Session<D> {
     /// The agent's id of the session, once there is one.
     pub fn id(&self) -> Option<&str> {
         self.id.as_deref()
+    }
+
+    /// Whether the agent has not yet answered `initialize`.
+    pub fn is_shaking_hands(&self) -> bool {
+        self.rpc.in_flight().any(|step| *step == Step::Initialize)
     }
 
     /// The model, if the agent named it.
@@ -93,6 +102,12 @@ impl<D: Dialect> Session<D> {
             Input::Start if self.turn.is_some() => {
                 self.rpc.queue(Step::Initialize);
                 self.send(out);
+                out.set_timer(HANDSHAKE, D::HANDSHAKE_MILLIS);
+            }
+            Input::Timer(HANDSHAKE) if self.is_shaking_hands() => {
+                let seconds = D::HANDSHAKE_MILLIS / 1000;
+                let message = format!("the program did not answer `initialize` of ACP within {seconds} s");
+                self.fail(Failure::new(ErrorClass::Protocol, message), out);
             }
             Input::Answer(answer) => self.answer(&answer, out),
             Input::Timer(number) if self.waiting == Some(number) => {
@@ -125,7 +140,7 @@ impl<D: Dialect> Session<D> {
                 // Reported here: an error from this function would drop the answer that the agent waits for.
                 if self.permission(id, params, out).is_err() {
                     out.malformed(line.raw());
-                    self.rpc.respond(id.raw(), ask::answer(None), out);
+                    self.rpc.respond(id.raw(), ask::outcome(None), out);
                 }
             }
             Message::Request { id, method, .. } => {
@@ -143,11 +158,8 @@ impl<D: Dialect> Session<D> {
                 }
             }
             Message::Response { id, result } => {
-                // A recording can be read without our requests: the end of a turn is recognized by its fields.
-                let step = self.rpc.answered(id).or_else(|| {
-                    let is_end = result.is_ok_and(|result| result.get("stopReason").is_string());
-                    is_end.then_some(Step::Prompt)
-                });
+                let step = self.rpc.answered(id);
+                let step = if step.is_none() { self.unrequested(result, out) } else { step };
                 match (step, result) {
                     (Some(step), Ok(result)) => self.done(step, result, out),
                     (Some(step), Err(error)) => self.failed(step, RpcError::read(error), out),
@@ -168,48 +180,44 @@ impl<D: Dialect> Session<D> {
     }
 
     fn update(&mut self, params: Json<'_>, out: &mut Effects) -> Result<(), Malformed> {
-        // A loaded session first repeats its history.
-        if self.rpc.in_flight().any(|step| matches!(step, Step::Load(_) | Step::Resume(_))) {
+        let update = params.get("update");
+        let kind = update.get("sessionUpdate").name().ok_or(Malformed)?;
+        // A loaded session first repeats its history. So does a copy of one.
+        let is_opening = |step: &Step| matches!(step, Step::Load(_) | Step::Resume(_) | Step::Fork(_));
+        if self.waiting.is_some() || self.rpc.in_flight().any(is_opening) {
+            self.dialect.replayed(kind, update);
+            if self.waiting.is_some() {
+                self.wait(out);
+            }
             return Ok(());
         }
-        if self.waiting.is_some() {
-            self.wait(out);
+        // What an agent says before it was asked anything is no answer.
+        if kind == "agent_message_chunk" && !self.has_prompted && !self.rpc.is_unused() {
+            if let Some(text) = update.at(&["content", "text"]).filled() {
+                out.notice(LogLevel::Info, text.trim());
+            }
             return Ok(());
         }
-        self.transcript.update(&mut self.dialect, params.get("update"), out)
+        self.transcript.update(&mut self.dialect, kind, update, out)
     }
 
-    fn permission(&mut self, id: Json<'_>, params: Json<'_>, out: &mut Effects) -> Result<(), Malformed> {
-        let tool = ToolFields::read(params.get("toolCall"))?;
-        let known = tool.id.str().and_then(|call| self.transcript.name_of(&call));
-        let name = known.or_else(|| self.dialect.tool_name(&tool));
-        let ask = ask::permission(id.raw(), params, name)?;
-        self.transcript.announce(&tool, ask.tool.as_deref(), out);
-        let approvals = self.turn.as_ref().map_or(Approvals::Ask, |(turn, _)| self.dialect.approvals(turn));
-        self.asks.push(OpenAsk { id: ask.id.clone(), tool_id: ask.tool_id.clone(), choices: ask.choices.clone() });
-        match ask::decided(&ask, approvals) {
-            Some(answer) => self.answer(&answer, out),
-            None => out.emit(Event::Ask(ask)),
+    /// What a response is for that belongs to none of our requests. A capture can be read without them: what it shows is
+    /// recognized by its fields.
+    fn unrequested(&mut self, result: Result<Json<'_>, Json<'_>>, out: &mut Effects) -> Option<Step> {
+        let is_capture = self.rpc.is_unused();
+        match result {
+            Ok(result) if result.get("stopReason").is_string() => return Some(Step::Prompt),
+            Ok(result) if is_capture && !result.get("protocolVersion").is_missing() => self.introduce(result),
+            Ok(result) if is_capture && result.get("sessionId").is_string() => {
+                self.id = result.get("sessionId").string();
+                self.model = Offer(result).current_model();
+                self.dialect.opened(result);
+                self.emit_session(None, out);
+            }
+            Err(error) if is_capture && !RpcError::read(error).is_unknown_method() => return Some(Step::Prompt),
+            Ok(_) | Err(_) => {}
         }
-        Ok(())
-    }
-
-    fn answer(&mut self, answer: &Answer, out: &mut Effects) {
-        let Some(at) = self.asks.iter().position(|ask| ask.id == answer.ask) else { return };
-        let ask = self.asks.swap_remove(at);
-        let choice = answer.choice.as_deref();
-        if let Some(call) = ask.tool_id.as_deref().filter(|_| ask.rejects(choice)) {
-            self.transcript.deny(call);
-        }
-        self.rpc.respond(&ask.id, ask::answer(choice), out);
-    }
-
-    /// No answers are needed any more. The agent is told, as it waits for them.
-    fn withdraw(&mut self, out: &mut Effects) {
-        for ask in std::mem::take(&mut self.asks) {
-            self.rpc.respond(&ask.id, ask::answer(None), out);
-            out.emit(Event::AskWithdrawn(ask.id));
-        }
+        None
     }
 
     fn cancel(&mut self, out: &mut Effects) {
@@ -257,10 +265,11 @@ impl<D: Dialect> Session<D> {
 
     fn opened(&mut self, id: String, result: Json<'_>, resumed: Option<bool>, out: &mut Effects) {
         self.id = Some(id);
+        self.dialect.opened(result);
         self.model = Offer(result).current_model();
         result.raw().clone_into(&mut self.offer);
         self.emit_session(resumed, out);
-        if resumed == Some(true) && D::HISTORY_MILLIS > 0 {
+        if resumed == Some(true) && self.dialect.history_millis() > 0 {
             self.wait(out);
         } else {
             self.configure(out);
@@ -271,7 +280,7 @@ impl<D: Dialect> Session<D> {
     fn wait(&mut self, out: &mut Effects) {
         self.timers += 1;
         self.waiting = Some(self.timers);
-        out.set_timer(self.timers, D::HISTORY_MILLIS);
+        out.set_timer(self.timers, self.dialect.history_millis());
     }
 
     fn emit_session(&self, resumed: Option<bool>, out: &mut Effects) {
@@ -347,17 +356,26 @@ impl<D: Dialect> Session<D> {
 
     fn prompted(&mut self, result: Json<'_>, out: &mut Effects) {
         let mut wrote = false;
-        if let Some(mut tokens) = Tokens::read(result) {
-            if D::USAGE == UsageScope::Delta {
+        let stop = result.get("stopReason").name();
+        let tokens = Tokens::read(result).filter(|tokens| stop != Some("cancelled") || !tokens.is_zero());
+        if let Some(mut tokens) = tokens {
+            let scope = self.dialect.usage_scope();
+            if scope == UsageScope::Delta {
                 tokens = tokens.since(std::mem::replace(&mut self.used_before, tokens));
             }
             wrote = tokens.has_output();
-            out.usage(tokens.into_usage::<D>(self.model.clone()));
+            if self.dialect.counts_last_call_only() && self.transcript.has_tools() {
+                out.emit(Event::UsageUnavailable(
+                    "the agent reports only the tokens of its last model call".to_owned(),
+                ));
+            } else {
+                out.usage(tokens.into_usage::<D>(scope, Tokens::model(result).or_else(|| self.model.clone())));
+            }
         }
         let of_dialect = self.dialect.outcome(wrote, &mut self.transcript, out);
         let is_silent = D::SILENCE_FAILS && !self.transcript.has_output();
         self.transcript.end_turn(out);
-        let outcome = match result.get("stopReason").name() {
+        let outcome = match stop {
             Some("cancelled") => Outcome::Cancelled,
             Some("refusal") => Outcome::Refused("the model declined to answer".to_owned()),
             Some("max_tokens") => Outcome::Limit("max-tokens".to_owned()),

@@ -143,6 +143,11 @@ impl<T> Rpc<T> {
         self.in_flight.iter().map(|(_, what)| what)
     }
 
+    /// Whether nothing was requested yet: a capture is read without its requests.
+    pub fn is_unused(&self) -> bool {
+        self.last_id == 0
+    }
+
     fn message(&self) -> Object {
         if self.has_version { Object::new().str("jsonrpc", "2.0") } else { Object::new() }
     }

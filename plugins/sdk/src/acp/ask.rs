@@ -1,7 +1,8 @@
 //! Permission requests and the answers to them.
 
+use super::{Dialect, Session, ToolFields};
 use crate::json::Object;
-use crate::{Answer, Approvals, Ask, AskKind, Choice, ChoiceKind, Json, Malformed};
+use crate::{Answer, Approvals, Ask, AskKind, Choice, ChoiceKind, Effects, Event, Json, Malformed};
 
 /// A permission request that is not answered yet.
 #[derive(Debug)]
@@ -18,6 +19,41 @@ impl OpenAsk {
     pub(super) fn rejects(&self, choice: Option<&str>) -> bool {
         let chosen = self.choices.iter().find(|known| choice == Some(known.id.as_str()));
         chosen.is_none_or(|chosen| is_rejection(chosen.kind))
+    }
+}
+
+impl<D: Dialect> Session<D> {
+    pub(super) fn permission(&mut self, id: Json<'_>, params: Json<'_>, out: &mut Effects) -> Result<(), Malformed> {
+        let tool = ToolFields::read(params.get("toolCall"))?;
+        let known = tool.id.str().and_then(|call| self.transcript.name_of(&call));
+        let name = known.or_else(|| self.dialect.tool_name(&tool));
+        let ask = permission(id.raw(), params, name)?;
+        self.transcript.announce(&tool, ask.tool.as_deref(), out);
+        let approvals = self.turn.as_ref().map_or(Approvals::Ask, |(turn, _)| self.dialect.approvals(turn));
+        self.asks.push(OpenAsk { id: ask.id.clone(), tool_id: ask.tool_id.clone(), choices: ask.choices.clone() });
+        match decided(&ask, approvals) {
+            Some(answer) => self.answer(&answer, out),
+            None => out.emit(Event::Ask(ask)),
+        }
+        Ok(())
+    }
+
+    pub(super) fn answer(&mut self, answer: &Answer, out: &mut Effects) {
+        let Some(at) = self.asks.iter().position(|ask| ask.id == answer.ask) else { return };
+        let ask = self.asks.swap_remove(at);
+        let choice = answer.choice.as_deref();
+        if let Some(call) = ask.tool_id.as_deref().filter(|_| ask.rejects(choice)) {
+            self.transcript.deny(call);
+        }
+        self.rpc.respond(&ask.id, outcome(choice), out);
+    }
+
+    /// No answers are needed any more. The agent is told, as it waits for them.
+    pub(super) fn withdraw(&mut self, out: &mut Effects) {
+        for ask in std::mem::take(&mut self.asks) {
+            self.rpc.respond(&ask.id, outcome(None), out);
+            out.emit(Event::AskWithdrawn(ask.id));
+        }
     }
 }
 
@@ -67,7 +103,7 @@ pub(super) fn decided(ask: &Ask, approvals: Approvals) -> Option<Answer> {
 }
 
 /// The result with the choice. Without a choice the agent treats it as a no.
-pub(super) fn answer(choice: Option<&str>) -> Object {
+pub(super) fn outcome(choice: Option<&str>) -> Object {
     let outcome = match choice {
         Some(choice) => Object::new().str("outcome", "selected").str("optionId", choice),
         None => Object::new().str("outcome", "cancelled"),

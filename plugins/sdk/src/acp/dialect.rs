@@ -27,6 +27,39 @@ pub trait Dialect: Default {
     const HISTORY_MILLIS: u32 = 0;
     /// Whether a turn that ends without any text or tool has failed, for an agent that hides errors this way.
     const SILENCE_FAILS: bool = false;
+    /// Whether the figures in the response to a prompt are those of the last model call only. They are then not reported
+    /// for a turn with tools, which has several calls.
+    const LAST_CALL_ONLY: bool = false;
+    /// Whether the extra folders of a turn are given in the protocol. `false`: the command line names them.
+    const EXTRA_DIRS: bool = false;
+    /// How long the agent may take to answer `initialize`.
+    const HANDSHAKE_MILLIS: u32 = 60_000;
+
+    // What a dialect for several agents decides once it knows which one it talks to.
+
+    /// [`Dialect::USAGE`] of this agent.
+    fn usage_scope(&self) -> UsageScope {
+        Self::USAGE
+    }
+
+    /// [`Dialect::LAST_CALL_ONLY`] of this agent.
+    fn counts_last_call_only(&self) -> bool {
+        Self::LAST_CALL_ONLY
+    }
+
+    /// [`Dialect::HISTORY_MILLIS`] of this agent.
+    fn history_millis(&self) -> u32 {
+        Self::HISTORY_MILLIS
+    }
+
+    /// The agent said what it is, in its response to `initialize`.
+    fn initialized(&mut self, _agent: Json<'_>) {}
+
+    /// A session was opened: the response to `session/new`, `session/load`, `session/resume` or `session/fork`.
+    fn opened(&mut self, _session: Json<'_>) {}
+
+    /// Looks at an update that is not part of a turn: the agent repeats the history of a session.
+    fn replayed(&mut self, _kind: &str, _update: Json<'_>) {}
 
     /// The prompt of a turn, written so that it reaches the model. The protocol has no system prompt.
     fn prompt(&self, turn: &Turn) -> Result<String, Failure> {

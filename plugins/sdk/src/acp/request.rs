@@ -1,7 +1,7 @@
 //! What we request of the agent, and what a turn's settings become.
 
 use super::{Change, Dialect, Session};
-use crate::json::{Object, array, unescape};
+use crate::json::{Object, array, quote, unescape};
 use crate::{
     Approvals, Arg, Effects, ErrorClass, ExitBehavior, Failure, Json, Launch, LogLevel, SessionChoice, Settings,
     ToolRules, Turn,
@@ -51,6 +51,7 @@ impl<D: Dialect> Session<D> {
     pub(super) fn send(&mut self, out: &mut Effects) {
         let Some(step) = self.rpc.next_queued() else { return };
         let (method, params) = self.request(&step);
+        self.has_prompted |= step == Step::Prompt;
         self.rpc.request(method, params, step, out);
     }
 
@@ -59,6 +60,11 @@ impl<D: Dialect> Session<D> {
         let in_workspace = |object: Object| match &self.turn {
             Some((turn, _)) => {
                 let object = object.str("cwd", &turn.workspace);
+                let object = if D::EXTRA_DIRS && !turn.extra_dirs.is_empty() && self.can("additionalDirectories") {
+                    object.raw("additionalDirectories", &array(turn.extra_dirs.iter().map(|dir| quote(dir))))
+                } else {
+                    object
+                };
                 match &turn.mcp_servers {
                     Some(servers) if D::MCP_SERVERS => object.raw("mcpServers", &mcp_servers(Json::parse(servers))),
                     _ => object.raw("mcpServers", "[]"),
@@ -69,7 +75,8 @@ impl<D: Dialect> Session<D> {
         match step {
             Step::Initialize => {
                 let files = Object::new().bool("readTextFile", false).bool("writeTextFile", false);
-                let client = Object::new().object("fs", files).bool("terminal", false);
+                let session = Object::new().object("notices", Object::new()).object("compaction", Object::new());
+                let client = Object::new().object("fs", files).bool("terminal", false).object("session", session);
                 let name = Object::new().str("name", "wharf").str("version", env!("CARGO_PKG_VERSION"));
                 let params = Object::new().number("protocolVersion", PROTOCOL).object("clientCapabilities", client);
                 ("initialize", params.object("clientInfo", name))
@@ -95,14 +102,18 @@ impl<D: Dialect> Session<D> {
             let message = format!("the agent speaks version {} of ACP, and not {PROTOCOL}", protocol.raw());
             return self.fail(Failure::new(ErrorClass::Protocol, message), out);
         }
-        let version = result.at(&["agentInfo", "version"]).string();
-        let version = version.or_else(|| result.at(&["_meta", "agentVersion"]).string());
-        self.version = version.or(self.version.take());
-        result.raw().clone_into(&mut self.agent);
+        self.introduce(result);
         if let Some(method) = self.dialect.authenticate(result.get("authMethods")) {
             self.rpc.queue(Step::Authenticate(method));
         }
-        let can = |what: &str| !result.at(&["agentCapabilities", "sessionCapabilities", what]).is_null();
+        let can = |what: &str| self.can(what);
+        if let Some((turn, _)) = &self.turn
+            && D::EXTRA_DIRS
+            && !turn.extra_dirs.is_empty()
+            && !can("additionalDirectories")
+        {
+            out.notice(LogLevel::Warn, "the extra folders were not given to the agent: it accepts none");
+        }
         let choice = self.turn.as_ref().map_or(&SessionChoice::Fresh(None), |(turn, _)| &turn.session);
         let step = match choice {
             SessionChoice::Resume(id) if can("resume") && !D::ALWAYS_LOADS => Step::Resume(id.clone()),
@@ -115,6 +126,20 @@ impl<D: Dialect> Session<D> {
             SessionChoice::Fresh(_) | SessionChoice::MostRecent => Step::New,
         };
         self.rpc.queue(step);
+    }
+
+    /// The agent says what it is.
+    pub(super) fn introduce(&mut self, result: Json<'_>) {
+        let version = result.at(&["agentInfo", "version"]).string();
+        let version = version.or_else(|| result.at(&["_meta", "agentVersion"]).string());
+        self.version = version.or(self.version.take());
+        result.raw().clone_into(&mut self.agent);
+        self.dialect.initialized(result);
+    }
+
+    /// Whether the agent has this capability of a session.
+    fn can(&self, what: &str) -> bool {
+        !Json::parse(&self.agent).at(&["agentCapabilities", "sessionCapabilities", what]).is_null()
     }
 
     /// What a new session says about being resumed: not, if one was to be continued in a way that is not possible.

@@ -1,10 +1,13 @@
 //! A session from the outside: what it writes, and what it reports. The agent's lines are those of real agents, shortened.
 
+mod capture;
 mod dialect;
 
 use super::*;
 use crate::testing::{events, inline, play, turn};
-use crate::{Adapter, Binary, Effect, Environment, Host, Launch, SessionChoice, Settings, Stream, ToolStatus};
+use crate::{
+    Adapter, Answer, Approvals, Binary, Effect, Environment, Host, Launch, SessionChoice, Settings, Stream, ToolStatus,
+};
 use serde_json::{Value, json};
 
 /// An adapter for a dialect, so that lines are played as the host does.
@@ -310,6 +313,23 @@ fn another_version_of_the_protocol_fails_the_turn() {
     talk.result(1, &json!({"protocolVersion": 2}));
     assert_eq!(talk.failure().class, ErrorClass::Protocol);
     assert_eq!(talk.methods(), ["initialize"]);
+}
+
+#[test]
+fn a_tool_without_differences_changed_the_files_at_its_locations() {
+    let mut talk = Talk::<Standard>::prompted(|_| {});
+    let update = |kind: &str, content: Value| {
+        json!({"sessionUpdate": "tool_call", "toolCallId": "t", "kind": kind, "status": "completed", "title": "t",
+            "locations": [{"path": "/a"}], "content": content})
+    };
+    talk.update(&update("edit", json!([])));
+    talk.update(&update("read", json!([])));
+    talk.update(&update("edit", json!([{"type": "diff", "path": "/b", "newText": "x"}])));
+    let changed = events(&talk.effects).into_iter().filter_map(|event| match event {
+        Event::FileChange(change) => Some(change.path.as_str()),
+        _ => None,
+    });
+    assert_eq!(changed.collect::<Vec<_>>(), ["/a", "/b"]);
 }
 
 #[test]

@@ -16,15 +16,17 @@ pub struct ToolFields<'a> {
     pub output: Json<'a>,
     pub content: Json<'a>,
     pub meta: Json<'a>,
+    pub locations: Json<'a>,
     /// Not in the protocol, but some agents have it.
     pub name: Json<'a>,
 }
 
 impl<'a> ToolFields<'a> {
     pub(super) fn read(update: Json<'a>) -> Result<ToolFields<'a>, Malformed> {
-        let keys = ["toolCallId", "kind", "title", "status", "rawInput", "rawOutput", "content", "_meta", "name"];
-        let [id, kind, title, status, input, output, content, meta, name] = update.select(keys)?;
-        Ok(ToolFields { id, kind, title, status, input, output, content, meta, name })
+        let keys =
+            ["toolCallId", "kind", "title", "status", "rawInput", "rawOutput", "content", "_meta", "locations", "name"];
+        let [id, kind, title, status, input, output, content, meta, locations, name] = update.select(keys)?;
+        Ok(ToolFields { id, kind, title, status, input, output, content, meta, locations, name })
     }
 
     /// The name, as most agents have it: in a field of their own, in their metadata, or as the title; else the kind.
@@ -96,6 +98,19 @@ impl<'a> ToolFields<'a> {
                 _ => ChangeKind::Edited,
             };
             Some(FileChange { path, kind, added: None, removed: None })
+        })
+    }
+
+    /// The files of a tool that changes files and shows no differences.
+    pub(super) fn changed_locations(&self) -> impl Iterator<Item = FileChange> + 'a {
+        let kind = match self.kind.name() {
+            Some("edit") => Some(ChangeKind::Edited),
+            Some("delete") => Some(ChangeKind::Deleted),
+            Some("move") => Some(ChangeKind::Moved),
+            _ => None,
+        };
+        self.locations.items().filter_map(move |location| {
+            Some(FileChange { path: location.get("path").string()?, kind: kind?, added: None, removed: None })
         })
     }
 }

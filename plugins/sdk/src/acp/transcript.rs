@@ -34,8 +34,10 @@ struct OpenText {
 struct Call {
     name: Option<String>,
     status: ToolStatus,
-    /// The files that it changes if it succeeds.
+    /// The files that it changes if it succeeds, by their differences.
     changes: Vec<FileChange>,
+    /// The same, by its locations: for a call that shows no differences.
+    locations: Vec<FileChange>,
 }
 
 /// The state between two updates.
@@ -48,6 +50,7 @@ pub struct Transcript {
     /// The calls that were rejected in this turn.
     denied: Vec<String>,
     has_output: bool,
+    has_tools: bool,
     /// The cost that was last reported.
     cost: Option<u64>,
 }
@@ -56,6 +59,11 @@ impl Transcript {
     /// Whether the turn had a text or a tool.
     pub fn has_output(&self) -> bool {
         self.has_output
+    }
+
+    /// Whether the turn had a tool.
+    pub fn has_tools(&self) -> bool {
+        self.has_tools
     }
 
     /// Whether a text is being written.
@@ -129,7 +137,7 @@ impl Transcript {
 
     /// A prompt was sent.
     pub(super) fn start_turn(&mut self) {
-        self.has_output = false;
+        (self.has_output, self.has_tools) = (false, false);
         self.denied.clear();
     }
 
@@ -154,7 +162,8 @@ impl Transcript {
         }
         self.close(out);
         let status = ToolStatus::Pending;
-        self.calls.open(&id, Call { name: name.map(str::to_owned), status, changes: tool.changes().collect() });
+        let (changes, locations) = (tool.changes().collect(), tool.changed_locations().collect());
+        self.calls.open(&id, Call { name: name.map(str::to_owned), status, changes, locations });
         out.tool(ToolCall {
             name: name.map(str::to_owned),
             title: tool.title.string(),
@@ -172,10 +181,10 @@ impl Transcript {
     pub(super) fn update<D: Dialect>(
         &mut self,
         dialect: &mut D,
+        kind: &str,
         update: Json<'_>,
         out: &mut Effects,
     ) -> Result<(), Malformed> {
-        let kind = update.get("sessionUpdate").name().ok_or(Malformed)?;
         if dialect.update(kind, update, self, out)? {
             return Ok(());
         }
@@ -190,10 +199,7 @@ impl Transcript {
                 }
             }
             "usage_update" => self.usage_update(update, out),
-            "notice" => {
-                let text = update.get("message").filled().or_else(|| update.at(&["content", "text"]).filled());
-                out.notice(LogLevel::Info, text.unwrap_or_default());
-            }
+            "notice" => notice(update, out),
             "compaction_update" => out.emit(Event::Other(("compaction".to_owned(), update.raw().to_owned()))),
             "available_commands_update"
             | "compaction_summary_chunk"
@@ -232,7 +238,7 @@ impl Transcript {
         let tool = ToolFields::read(update)?;
         let id = tool.id.string().ok_or(Malformed)?;
         self.close(out);
-        self.has_output = true;
+        (self.has_output, self.has_tools) = (true, true);
         if let Some(text) = tool.more_output() {
             out.tool_output(&id, None, text);
         }
@@ -261,19 +267,16 @@ impl Transcript {
         dialect.tool(&tool, &mut call, self);
         let (status, is_open) = (call.status, !is_final(call.status) && call.status != ToolStatus::Denied);
         out.tool(call);
-        let known = self.calls.get_mut(&id);
-        let mut changes = known.map(|call| std::mem::take(&mut call.changes)).unwrap_or_default();
-        // The end of a call repeats its diffs.
-        for change in tool.changes() {
-            if !changes.iter().any(|known| known.path == change.path) {
-                changes.push(change);
-            }
-        }
+        let known = self.calls.close(&id);
+        let (mut changes, mut locations) = known.map(|call| (call.changes, call.locations)).unwrap_or_default();
+        // The end of a call repeats its differences.
+        add_new(&mut changes, tool.changes());
+        add_new(&mut locations, tool.changed_locations());
         if is_open {
-            self.calls.open(&id, Call { name, status, changes });
+            self.calls.open(&id, Call { name, status, changes, locations });
             return Ok(());
         }
-        self.calls.close(&id);
+        let changes = if changes.is_empty() { locations } else { changes };
         for change in changes.into_iter().filter(|_| status == ToolStatus::Succeeded) {
             out.emit(Event::FileChange(change));
         }
@@ -289,4 +292,28 @@ fn plan_item(entry: Json<'_>) -> Option<PlanItem> {
         _ => PlanStatus::Pending,
     };
     Some(PlanItem { text: entry.get("content").string()?, status })
+}
+
+/// Adds the changes of files that have none yet.
+fn add_new(known: &mut Vec<FileChange>, changes: impl Iterator<Item = FileChange>) {
+    for change in changes {
+        if !known.iter().any(|known| known.path == change.path) {
+            known.push(change);
+        }
+    }
+}
+
+/// A remark of the agent, which is no part of its answer.
+fn notice(update: Json<'_>, out: &mut Effects) {
+    let level = match update.get("severity").name() {
+        Some("error") => LogLevel::Error,
+        Some("warning") => LogLevel::Warn,
+        _ => LogLevel::Info,
+    };
+    let title = update.first_of(&["title", "message"]).filled().or_else(|| update.at(&["content", "text"]).filled());
+    let title = title.unwrap_or_default();
+    match update.get("description").filled() {
+        Some(description) => out.notice(level, format!("{title}: {description}")),
+        None => out.notice(level, title),
+    }
 }

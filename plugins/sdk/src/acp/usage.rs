@@ -27,14 +27,45 @@ impl Tokens {
             return None;
         }
         let figure = |keys: &[&str]| usage.first_of(keys).u64();
-        Some(Tokens {
+        let tokens = Tokens {
             input: figure(&["inputTokens", "input_tokens"]),
             output: figure(&["outputTokens", "output_tokens"]),
             cache_read: figure(&["cachedReadTokens"]),
             cache_write: figure(&["cachedWriteTokens", "cacheCreationTokens"]),
             reasoning: figure(&["thoughtTokens", "reasoningTokens"]),
             total: figure(&["totalTokens"]),
-        })
+        };
+        Some(tokens.with_reasoning())
+    }
+
+    /// Whether all figures are zero, as agents report them for a turn that was cancelled: nothing is known then.
+    pub(super) fn is_zero(self) -> bool {
+        let Tokens { input, output, cache_read, cache_write, reasoning, total } = self;
+        [input, output, cache_read, cache_write, reasoning, total].into_iter().flatten().all(|figure| figure == 0)
+    }
+
+    /// Output tokens include those of reasoning. Where the agent's own total needs both, they did not.
+    fn with_reasoning(mut self) -> Tokens {
+        let (Some(output), Some(reasoning), Some(total)) = (self.output, self.reasoning, self.total) else {
+            return self;
+        };
+        let (input, both) = (self.input.unwrap_or(0), output.saturating_add(reasoning));
+        let is_sum = |input: u64| reasoning > 0 && input.saturating_add(both) == total;
+        if is_sum(input) || is_sum(input.saturating_add(self.cached())) {
+            self.output = Some(both);
+        }
+        self
+    }
+
+    fn cached(self) -> u64 {
+        self.cache_read.unwrap_or(0).saturating_add(self.cache_write.unwrap_or(0))
+    }
+
+    /// The model that a response names, if it names just one.
+    pub(super) fn model(result: Json<'_>) -> Option<String> {
+        let mut models = result.at(&["_meta", "quota", "model_usage"]).items();
+        let model = models.next()?.get("model").string();
+        model.filter(|_| models.next().is_none())
     }
 
     /// The difference to an earlier total.
@@ -57,14 +88,13 @@ impl Tokens {
 
     /// Whether the input includes the cached tokens: not if the total needs them beside it.
     fn includes_cached(self) -> bool {
-        let cached = self.cache_read.unwrap_or(0) + self.cache_write.unwrap_or(0);
         let (Some(input), Some(output), Some(total)) = (self.input, self.output, self.total) else { return true };
-        total < input + output + cached
+        total < input.saturating_add(output).saturating_add(self.cached())
     }
 
     /// As an event, for the usage of this dialect.
-    pub(super) fn into_usage<D: Dialect>(self, model: Option<String>) -> Usage {
-        let scope = if D::USAGE == UsageScope::SessionTotal { D::USAGE } else { UsageScope::TurnTotal };
+    pub(super) fn into_usage<D: Dialect>(self, scope: UsageScope, model: Option<String>) -> Usage {
+        let scope = if scope == UsageScope::SessionTotal { scope } else { UsageScope::TurnTotal };
         let includes_cached = D::INPUT_INCLUDES_CACHED.unwrap_or_else(|| self.includes_cached());
         Usage {
             model,
@@ -113,9 +143,29 @@ mod tests {
                 true,
             ),
         ] {
-            let usage = Tokens::read(Json::parse(result)).expect("figures").into_usage::<Standard>(None);
+            let usage =
+                Tokens::read(Json::parse(result)).expect("figures").into_usage::<Standard>(UsageScope::TurnTotal, None);
             assert_eq!((usage.input, usage.cache_read), (Some(input), cached), "{result}");
             assert_eq!(usage.input_includes_cached, included, "{result}");
+        }
+        // Kilo's output is 34 tokens, 7 of them reasoning; codex-acp's figure includes them.
+        for (usage, output) in [
+            (
+                r#"{"inputTokens":200,"outputTokens":27,"totalTokens":1234,"thoughtTokens":7,"cachedReadTokens":1000}"#,
+                34,
+            ),
+            (
+                r#"{"inputTokens":200,"outputTokens":34,"totalTokens":1234,"thoughtTokens":7,"cachedReadTokens":1000}"#,
+                34,
+            ),
+            (r#"{"inputTokens":1200,"outputTokens":27,"totalTokens":1234,"thoughtTokens":7}"#, 34),
+            (
+                r#"{"outputTokens":27,"totalTokens":18446744073709551615,"thoughtTokens":18446744073709551615}"#,
+                u64::MAX,
+            ),
+        ] {
+            let result = format!("{{\"usage\":{usage}}}");
+            assert_eq!(Tokens::read(Json::parse(&result)).and_then(|tokens| tokens.output), Some(output), "{usage}");
         }
         assert_eq!(Tokens::read(Json::parse(r#"{"usage":null,"_meta":{"quota":{"token_count":null}}}"#)), None);
     }

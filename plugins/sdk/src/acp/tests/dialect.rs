@@ -37,7 +37,7 @@ fn a_late_history_is_waited_for() {
         .iter()
         .filter_map(|effect| if let Effect::SetTimer(timer) = effect { Some(timer.number) } else { None })
         .collect();
-    assert_eq!(timers, [1, 2], "each update starts the wait again");
+    assert_eq!(timers, [HANDSHAKE, 1, 2], "each update starts the wait again");
     talk.handle(Input::Timer(1));
     assert_eq!(talk.methods().last().map(String::as_str), Some("session/load"));
     talk.handle(Input::Timer(2));
@@ -114,4 +114,40 @@ fn a_missing_login_names_the_ways_to_log_in() {
     let failure = talk.failure();
     assert_eq!(failure.class, ErrorClass::Auth);
     assert_eq!(failure.retry, crate::Retry::AfterUserAction("Run `agent login`; or: Set KEY".into()));
+}
+
+/// Goose and `OpenCode` report the last call of a turn, and no sum.
+#[test]
+fn figures_of_the_last_call_are_no_total_of_a_turn_with_tools() {
+    #[derive(Default)]
+    struct LastCall;
+    impl Dialect for LastCall {
+        const LAST_CALL_ONLY: bool = true;
+    }
+    for (tools, counted) in [(false, true), (true, false)] {
+        let mut talk = Talk::<LastCall>::prompted(|_| {});
+        if tools {
+            talk.update(&json!({"sessionUpdate": "tool_call", "toolCallId": "t", "status": "completed"}));
+        }
+        talk.result(3, &json!({"stopReason": "end_turn", "usage": {"inputTokens": 5, "outputTokens": 2}}));
+        let events = events(&talk.effects);
+        assert_eq!(events.iter().any(|event| matches!(event, Event::Usage(_))), counted);
+        assert_eq!(events.iter().any(|event| matches!(event, Event::UsageUnavailable(_))), !counted);
+    }
+}
+
+#[test]
+fn extra_folders_are_given_to_an_agent_that_takes_them() {
+    #[derive(Default)]
+    struct Folders;
+    impl Dialect for Folders {
+        const EXTRA_DIRS: bool = true;
+    }
+    for (capabilities, given) in [(json!({"additionalDirectories": {}}), json!(["/more"])), (json!({}), json!(null))] {
+        let mut talk = Talk::<Folders>::start(|turn| turn.extra_dirs = vec!["/more".into()]);
+        talk.result(1, &json!({"agentCapabilities": {"sessionCapabilities": capabilities}}));
+        assert_eq!(talk.last_written()["params"]["additionalDirectories"], given);
+        let warned = events(&talk.effects).iter().any(|event| matches!(event, Event::Notice(_)));
+        assert_eq!(warned, given.is_null());
+    }
 }
