@@ -12,21 +12,21 @@ mod ask;
 mod dialect;
 mod error;
 mod offer;
+mod outcome;
 mod request;
 mod tool;
 mod transcript;
 mod usage;
 
 pub use dialect::{Dialect, Standard};
-pub use error::{AUTH_REQUIRED, RpcError};
+pub use error::{AUTH_REQUIRED, RpcError, failure_of};
 pub use offer::{Change, Offer};
 pub use request::launch;
 pub use transcript::{TextKind, ToolFields, Transcript};
+pub use usage::model_call;
 
 use crate::rpc::{METHOD_NOT_FOUND, Message, Rpc};
-use crate::{
-    Effects, ErrorClass, Event, Failure, Input, Json, LogLevel, Malformed, Outcome, SessionInfo, Turn, UsageScope,
-};
+use crate::{Effects, ErrorClass, Event, Failure, Input, Json, LogLevel, Malformed, Outcome, SessionInfo, Turn};
 use ask::OpenAsk;
 use request::Step;
 use usage::Tokens;
@@ -180,8 +180,12 @@ impl<D: Dialect> Session<D> {
     }
 
     fn update(&mut self, params: Json<'_>, out: &mut Effects) -> Result<(), Malformed> {
-        let update = params.get("update");
+        let [session, update] = params.select(["sessionId", "update"])?;
         let kind = update.get("sessionUpdate").name().ok_or(Malformed)?;
+        // Another session of the same process, such as the copy of one.
+        if self.id.is_some() && session.filled().is_some_and(|id| self.id.as_deref() != Some(&*id)) {
+            return Ok(());
+        }
         // A loaded session first repeats its history. So does a copy of one.
         let is_opening = |step: &Step| matches!(step, Step::Load(_) | Step::Resume(_) | Step::Fork(_));
         if self.waiting.is_some() || self.rpc.in_flight().any(is_opening) {
@@ -207,7 +211,9 @@ impl<D: Dialect> Session<D> {
         let is_capture = self.rpc.is_unused();
         match result {
             Ok(result) if result.get("stopReason").is_string() => return Some(Step::Prompt),
-            Ok(result) if is_capture && !result.get("protocolVersion").is_missing() => self.introduce(result),
+            Ok(result) if is_capture && !result.get("protocolVersion").is_missing() => {
+                self.introduce(result, out);
+            }
             Ok(result) if is_capture && result.get("sessionId").is_string() => {
                 self.id = result.get("sessionId").string();
                 self.model = Offer(result).current_model();
@@ -226,6 +232,7 @@ impl<D: Dialect> Session<D> {
         match (step, &self.id) {
             (Some(Step::Prompt), Some(id)) => {
                 self.is_cancelling = true;
+                self.transcript.cancel();
                 self.rpc.notify("session/cancel", crate::json::Object::new().str("sessionId", id), out);
             }
             (None, _) if self.waiting.is_none() => {}
@@ -252,7 +259,10 @@ impl<D: Dialect> Session<D> {
                     None => self.fail(Failure::new(ErrorClass::Protocol, "the agent gave no session id"), out),
                 }
             }
-            Step::Load(id) | Step::Resume(id) => self.opened(id, result, Some(true), out),
+            Step::Load(id) | Step::Resume(id) => {
+                let id = result.get("sessionId").string().unwrap_or(id);
+                self.opened(id, result, Some(true), out);
+            }
             Step::Change(change) => {
                 if let Some(model) = change.new_model() {
                     self.set_model(model.to_owned(), out);
@@ -325,6 +335,7 @@ impl<D: Dialect> Session<D> {
             Step::Change(_) => ErrorClass::InvalidOption,
             Step::Load(_) | Step::Resume(_) | Step::Fork(_) => ErrorClass::NoSession,
             Step::Authenticate(_) => ErrorClass::Auth,
+            Step::Initialize if failure.class == ErrorClass::Other => ErrorClass::Protocol,
             Step::Initialize | Step::New | Step::Prompt => failure.class,
         };
         let mut failure = if class == failure.class {
@@ -352,41 +363,6 @@ impl<D: Dialect> Session<D> {
         self.rpc.clear_queue();
         self.transcript.end_turn(out);
         out.failed(failure);
-    }
-
-    fn prompted(&mut self, result: Json<'_>, out: &mut Effects) {
-        let mut wrote = false;
-        let stop = result.get("stopReason").name();
-        let tokens = Tokens::read(result).filter(|tokens| stop != Some("cancelled") || !tokens.is_zero());
-        if let Some(mut tokens) = tokens {
-            let scope = self.dialect.usage_scope();
-            if scope == UsageScope::Delta {
-                tokens = tokens.since(std::mem::replace(&mut self.used_before, tokens));
-            }
-            wrote = tokens.has_output();
-            if self.dialect.counts_last_call_only() && self.transcript.has_tools() {
-                out.emit(Event::UsageUnavailable(
-                    "the agent reports only the tokens of its last model call".to_owned(),
-                ));
-            } else {
-                out.usage(tokens.into_usage::<D>(scope, Tokens::model(result).or_else(|| self.model.clone())));
-            }
-        }
-        let of_dialect = self.dialect.outcome(wrote, &mut self.transcript, out);
-        let is_silent = D::SILENCE_FAILS && !self.transcript.has_output();
-        self.transcript.end_turn(out);
-        let outcome = match stop {
-            Some("cancelled") => Outcome::Cancelled,
-            Some("refusal") => Outcome::Refused("the model declined to answer".to_owned()),
-            Some("max_tokens") => Outcome::Limit("max-tokens".to_owned()),
-            Some("max_turn_requests") => Outcome::Limit("max-turns".to_owned()),
-            _ if is_silent => {
-                let message = "the agent ended the turn without a word, which is how it reports a failed model call";
-                Outcome::Failed(Failure::new(ErrorClass::Provider, message))
-            }
-            _ => of_dialect.unwrap_or(Outcome::Completed),
-        };
-        out.turn_ended(outcome, None);
     }
 }
 

@@ -64,6 +64,7 @@ impl Phrases {
         ("prompt is too long", ErrorClass::ContextLength),
         ("connection refused", ErrorClass::Network),
         ("connection error", ErrorClass::Network),
+        ("error sending request", ErrorClass::Network),
         ("econnrefused", ErrorClass::Network),
         ("cannot connect", ErrorClass::Network),
         ("could not connect", ErrorClass::Network),

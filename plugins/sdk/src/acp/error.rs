@@ -44,8 +44,8 @@ impl<'a> RpcError<'a> {
     pub fn text(&self) -> String {
         let message = self.message.str().unwrap_or_default();
         // Gemini's message is the body of the response.
-        if let Some(inner) = Json::parse(&message).at(&["error", "message"]).filled() {
-            return inner.into_owned();
+        if let Some(inner) = in_body(&message) {
+            return inner;
         }
         let details = self.data.filled().or_else(|| self.data.get("details").filled());
         let details = details.or_else(|| self.data.get("message").filled());
@@ -65,20 +65,38 @@ impl<'a> RpcError<'a> {
 
     /// The failure, as most agents mean it.
     pub fn usual_failure(&self) -> Failure {
-        let (text, status) = (self.text(), self.status());
         let by_code = match self.code {
             Some(AUTH_REQUIRED) => Some(ErrorClass::Auth),
             Some(NOT_FOUND) => Some(ErrorClass::NoSession),
             _ => None,
         };
-        // A 400 has several causes, which only its text distinguishes.
-        let class = by_code
-            .or_else(|| status.and_then(|status| class_of_status(status, &text)))
-            .or_else(|| Phrases::COMMON.class_of(&text))
-            .or_else(|| status.map(|_| ErrorClass::Provider));
         let code = self.code.filter(|code| *code < 0).map(|code| code.to_string());
-        Failure::new(class.unwrap_or(ErrorClass::Other), text).status(status).code(code)
+        let failure = classify(self.text(), self.status());
+        let class = by_code.unwrap_or(failure.class);
+        Failure::new(class, failure.message).status(failure.http_status).code(code)
     }
+}
+
+/// The failure of an error that an agent wrote as a text, by the HTTP status and the phrases in it. The text must be the
+/// agent's, not the model's.
+pub fn failure_of(text: &str) -> Failure {
+    let text = in_body(text).unwrap_or_else(|| text.trim().to_owned());
+    let status = status_in(&text, MARKS);
+    classify(text, status)
+}
+
+fn classify(text: String, status: Option<u16>) -> Failure {
+    // A 400 has several causes, which only its text distinguishes.
+    let class = status
+        .and_then(|status| class_of_status(status, &text))
+        .or_else(|| Phrases::COMMON.class_of(&text))
+        .or_else(|| status.map(|_| ErrorClass::Provider));
+    Failure::new(class.unwrap_or(ErrorClass::Other), text).status(status)
+}
+
+/// The message in the body of a provider's response.
+fn in_body(text: &str) -> Option<String> {
+    Json::parse(text.trim()).at(&["error", "message"]).filled().map(Cow::into_owned)
 }
 
 /// Whether a message says nothing: the standard's names of the codes.
@@ -174,6 +192,29 @@ mod tests {
             let failure = error.usual_failure();
             assert_eq!((failure.class, failure.http_status), (class, status), "{error:?}");
             assert_eq!(failure.message, text);
+        }
+    }
+
+    /// Captured from codex-acp, goose, grok and vibe.
+    #[test]
+    fn every_captured_error_text_has_its_class() {
+        use ErrorClass as C;
+        for (text, class, status) in [
+            ("exceeded retry limit, last status: 429 Too Many Requests\n\n", C::RateLimit, Some(429)),
+            (
+                r#"{"error": {"message": "This model's maximum context length is 1000 tokens."}}"#,
+                C::ContextLength,
+                None,
+            ),
+            ("Rate limit exceeded: Rate limit reached for mock-model.", C::RateLimit, None),
+            ("Server error: Server error (500 Internal Server Error) at http://h: no", C::Provider, Some(500)),
+            ("API error (status 500 Internal Server Error): The server had an error.", C::Provider, Some(500)),
+            ("request error: error sending request for url (http://h): client error (Connect)", C::Network, None),
+            ("HTTP 429", C::RateLimit, Some(429)),
+            ("ConnectError", C::Other, None),
+        ] {
+            let failure = failure_of(text);
+            assert_eq!((failure.class, failure.http_status), (class, status), "{text}");
         }
     }
 }

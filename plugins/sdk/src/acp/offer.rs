@@ -98,9 +98,20 @@ impl<'a> Offer<'a> {
     pub fn effort(&self, requested: &str) -> Option<Change> {
         let option = self.option("thought_level", &["thinking", "effort", "thinking_effort", "reasoning_effort"])?;
         let values = || option.get("options").items().filter_map(|value| value.get("value").string());
-        let level = |value: &str| if value == "off" { Some(Effort::None) } else { Effort::parse(value) };
+        let level = |value: &str| match value {
+            "off" => Some(Effort::None),
+            "on" => Some(Effort::Medium),
+            _ => Effort::parse(value),
+        };
         let offered: Vec<Effort> = values().filter_map(|value| level(&value)).collect();
-        let nearest = nearest_effort(Effort::parse(requested)?, &offered)?;
+        let requested = Effort::parse(requested)?;
+        // A request for reasoning never turns it off.
+        let nearest = if requested == Effort::None {
+            nearest_effort(requested, &offered)?
+        } else {
+            let reasoning: Vec<Effort> = offered.into_iter().filter(|effort| *effort != Effort::None).collect();
+            nearest_effort(requested, &reasoning)?
+        };
         let value = values().find(|value| level(value) == Some(nearest))?;
         Some(Change::option("effort", option.get("id").string()?, value).optional())
     }
@@ -158,5 +169,12 @@ mod tests {
             assert_eq!(offer.effort(requested), Some(Change::option("effort", "thought", given).optional()));
         }
         assert_eq!(offer.effort("heroic"), None);
+        let switch = r#"{"configOptions":[{"id":"thinking","options":[{"value":"off"},{"value":"on"}]}]}"#;
+        for (requested, given) in [("none", "off"), ("minimal", "on"), ("high", "on")] {
+            let change = Offer(Json::parse(switch)).effort(requested);
+            assert_eq!(change, Some(Change::option("effort", "thinking", given).optional()), "{requested}");
+        }
+        let off = r#"{"configOptions":[{"id":"thinking","options":[{"value":"off"}]}]}"#;
+        assert_eq!(Offer(Json::parse(off)).effort("high"), None, "reasoning is not turned off");
     }
 }

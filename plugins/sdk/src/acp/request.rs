@@ -97,12 +97,9 @@ impl<D: Dialect> Session<D> {
 
     /// The handshake is done: opens the session that the turn chose.
     pub(super) fn initialized(&mut self, result: Json<'_>, out: &mut Effects) {
-        let protocol = result.get("protocolVersion");
-        if protocol.u64().is_some_and(|version| version != PROTOCOL) {
-            let message = format!("the agent speaks version {} of ACP, and not {PROTOCOL}", protocol.raw());
-            return self.fail(Failure::new(ErrorClass::Protocol, message), out);
+        if !self.introduce(result, out) {
+            return;
         }
-        self.introduce(result);
         if let Some(method) = self.dialect.authenticate(result.get("authMethods")) {
             self.rpc.queue(Step::Authenticate(method));
         }
@@ -128,13 +125,20 @@ impl<D: Dialect> Session<D> {
         self.rpc.queue(step);
     }
 
-    /// The agent says what it is.
-    pub(super) fn introduce(&mut self, result: Json<'_>) {
+    /// The agent says what it is. Returns whether we speak its version of the protocol.
+    pub(super) fn introduce(&mut self, result: Json<'_>, out: &mut Effects) -> bool {
+        let protocol = result.get("protocolVersion");
+        if protocol.u64().is_some_and(|version| version != PROTOCOL) {
+            let message = format!("the agent speaks version {} of ACP, and not {PROTOCOL}", protocol.raw());
+            self.fail(Failure::new(ErrorClass::Protocol, message), out);
+            return false;
+        }
         let version = result.at(&["agentInfo", "version"]).string();
         let version = version.or_else(|| result.at(&["_meta", "agentVersion"]).string());
         self.version = version.or(self.version.take());
         result.raw().clone_into(&mut self.agent);
         self.dialect.initialized(result);
+        true
     }
 
     /// Whether the agent has this capability of a session.

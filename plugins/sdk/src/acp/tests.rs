@@ -82,7 +82,7 @@ impl<D: Dialect + 'static> Talk<D> {
     }
 
     fn update(&mut self, update: &Value) {
-        let params = json!({"sessionId": "s", "update": update});
+        let params = json!({"sessionId": self.agent.0.id().unwrap_or("s"), "update": update});
         self.receive(&json!({"jsonrpc": "2.0", "method": "session/update", "params": params}));
     }
 

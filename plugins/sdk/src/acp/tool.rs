@@ -109,9 +109,10 @@ impl<'a> ToolFields<'a> {
             Some("move") => Some(ChangeKind::Moved),
             _ => None,
         };
-        self.locations.items().filter_map(move |location| {
-            Some(FileChange { path: location.get("path").string()?, kind: kind?, added: None, removed: None })
-        })
+        let named = self.input.first_of(&["path", "file_path", "filePath"]);
+        let named = Some(named).filter(|_| self.locations.items().next().is_none());
+        let paths = self.locations.items().map(|location| location.get("path")).chain(named);
+        paths.filter_map(move |path| Some(FileChange { path: path.string()?, kind: kind?, added: None, removed: None }))
     }
 }
 

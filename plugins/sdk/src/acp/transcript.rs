@@ -33,11 +33,21 @@ struct OpenText {
 #[derive(Debug)]
 struct Call {
     name: Option<String>,
+    /// Whether the name is only the kind: a better one may follow.
+    is_kind: bool,
     status: ToolStatus,
     /// The files that it changes if it succeeds, by their differences.
     changes: Vec<FileChange>,
     /// The same, by its locations: for a call that shows no differences.
     locations: Vec<FileChange>,
+}
+
+/// What the turn had so far.
+#[derive(Debug, Default)]
+struct Had {
+    output: bool,
+    tools: bool,
+    usage: bool,
 }
 
 /// The state between two updates.
@@ -49,8 +59,9 @@ pub struct Transcript {
     calls: Calls<Call>,
     /// The calls that were rejected in this turn.
     denied: Vec<String>,
-    has_output: bool,
-    has_tools: bool,
+    had: Had,
+    /// Whether the agent was asked to stop.
+    is_cancelling: bool,
     /// The cost that was last reported.
     cost: Option<u64>,
 }
@@ -58,12 +69,23 @@ pub struct Transcript {
 impl Transcript {
     /// Whether the turn had a text or a tool.
     pub fn has_output(&self) -> bool {
-        self.has_output
+        self.had.output
     }
 
     /// Whether the turn had a tool.
     pub fn has_tools(&self) -> bool {
-        self.has_tools
+        self.had.tools
+    }
+
+    /// Whether the turn had figures.
+    pub(super) fn has_usage(&self) -> bool {
+        self.had.usage
+    }
+
+    /// Reports figures that the agent gives before the turn ends.
+    pub fn count(&mut self, usage: Usage, out: &mut Effects) {
+        self.had.usage = true;
+        out.usage(usage);
     }
 
     /// Whether a text is being written.
@@ -94,7 +116,7 @@ impl Transcript {
         parent: impl FnOnce() -> Option<String>,
         out: &mut Effects,
     ) {
-        self.has_output = true;
+        self.had.output = true;
         let continues =
             |open: &OpenText| open.kind == kind && (message.is_none() || open.message.as_deref() == message);
         if !self.open.as_ref().is_some_and(continues) {
@@ -137,8 +159,14 @@ impl Transcript {
 
     /// A prompt was sent.
     pub(super) fn start_turn(&mut self) {
-        (self.has_output, self.has_tools) = (false, false);
+        self.had = Had::default();
+        self.is_cancelling = false;
         self.denied.clear();
+    }
+
+    /// The agent was asked to stop: a tool that fails now was cancelled.
+    pub(super) fn cancel(&mut self) {
+        self.is_cancelling = true;
     }
 
     /// The turn is over: what is open never ends.
@@ -163,7 +191,8 @@ impl Transcript {
         self.close(out);
         let status = ToolStatus::Pending;
         let (changes, locations) = (tool.changes().collect(), tool.changed_locations().collect());
-        self.calls.open(&id, Call { name: name.map(str::to_owned), status, changes, locations });
+        let is_kind = name.is_some_and(|name| tool.kind.is(name));
+        self.calls.open(&id, Call { name: name.map(str::to_owned), is_kind, status, changes, locations });
         out.tool(ToolCall {
             name: name.map(str::to_owned),
             title: tool.title.string(),
@@ -238,7 +267,7 @@ impl Transcript {
         let tool = ToolFields::read(update)?;
         let id = tool.id.string().ok_or(Malformed)?;
         self.close(out);
-        (self.has_output, self.has_tools) = (true, true);
+        (self.had.output, self.had.tools) = (true, true);
         if let Some(text) = tool.more_output() {
             out.tool_output(&id, None, text);
         }
@@ -246,8 +275,11 @@ impl Transcript {
         if known.is_some() && tool.is_meta_only() {
             return Ok(());
         }
-        // The first name is kept: later updates omit what the name is recognized by.
-        let name = known.and_then(|call| call.name.clone()).or_else(|| dialect.tool_name(&tool));
+        // The first name is kept: later updates omit what the name is recognized by. A kind is no name.
+        let kept = known.filter(|call| !call.is_kind).and_then(|call| call.name.clone());
+        let is_kept = kept.is_some();
+        let name = kept.or_else(|| dialect.tool_name(&tool)).or_else(|| known.and_then(|call| call.name.clone()));
+        let is_kind = !is_kept && name.as_deref().is_none_or(|name| tool.kind.is(name));
         let status = tool.status().or(known.map(|call| call.status)).unwrap_or(ToolStatus::Running);
         let mut call = ToolCall {
             name: name.clone(),
@@ -265,7 +297,10 @@ impl Transcript {
             call.status = ToolStatus::Denied;
         }
         dialect.tool(&tool, &mut call, self);
-        let (status, is_open) = (call.status, !is_final(call.status) && call.status != ToolStatus::Denied);
+        if self.is_cancelling && call.status == ToolStatus::Failed {
+            call.status = ToolStatus::Cancelled;
+        }
+        let (status, is_open) = (call.status, matches!(call.status, ToolStatus::Pending | ToolStatus::Running));
         out.tool(call);
         let known = self.calls.close(&id);
         let (mut changes, mut locations) = known.map(|call| (call.changes, call.locations)).unwrap_or_default();
@@ -273,7 +308,7 @@ impl Transcript {
         add_new(&mut changes, tool.changes());
         add_new(&mut locations, tool.changed_locations());
         if is_open {
-            self.calls.open(&id, Call { name, status, changes, locations });
+            self.calls.open(&id, Call { name, is_kind, status, changes, locations });
             return Ok(());
         }
         let changes = if changes.is_empty() { locations } else { changes };
@@ -297,10 +332,18 @@ fn plan_item(entry: Json<'_>) -> Option<PlanItem> {
 /// Adds the changes of files that have none yet.
 fn add_new(known: &mut Vec<FileChange>, changes: impl Iterator<Item = FileChange>) {
     for change in changes {
-        if !known.iter().any(|known| known.path == change.path) {
+        if !known.iter().any(|known| is_same_path(&known.path, &change.path)) {
             known.push(change);
         }
     }
+}
+
+/// Whether two paths are the same, one of them perhaps relative.
+fn is_same_path(one: &str, other: &str) -> bool {
+    let ends = |long: &str, short: &str| {
+        long.strip_suffix(short).is_some_and(|start| start.is_empty() || start.ends_with('/'))
+    };
+    ends(one, other) || ends(other, one)
 }
 
 /// A remark of the agent, which is no part of its answer.

@@ -23,6 +23,11 @@ impl Tokens {
         let [usage, meta] = ["usage", "_meta"].map(|key| result.get(key));
         let usage = if usage.is_object() { usage } else { meta.get("usage") };
         let usage = if usage.is_object() { usage } else { meta.at(&["quota", "token_count"]) };
+        Tokens::of(usage)
+    }
+
+    /// Reads an object of figures.
+    fn of(usage: Json<'_>) -> Option<Tokens> {
         if !usage.is_object() {
             return None;
         }
@@ -38,7 +43,8 @@ impl Tokens {
         Some(tokens.with_reasoning())
     }
 
-    /// Whether all figures are zero, as agents report them for a turn that was cancelled: nothing is known then.
+    /// Whether all figures are zero, as agents report them for a turn that was cancelled or has failed: nothing is known
+    /// then.
     pub(super) fn is_zero(self) -> bool {
         let Tokens { input, output, cache_read, cache_write, reasoning, total } = self;
         [input, output, cache_read, cache_write, reasoning, total].into_iter().flatten().all(|figure| figure == 0)
@@ -106,6 +112,13 @@ impl Tokens {
             ..Usage::new(scope, "acp", includes_cached)
         }
     }
+}
+
+/// The figures of one model call, for a dialect whose agent reports each; none if there are none.
+pub fn model_call(usage: Json<'_>) -> Option<Usage> {
+    let tokens = Tokens::of(usage)?;
+    let usage = tokens.into_usage::<super::Standard>(UsageScope::TurnTotal, None);
+    Some(Usage { scope: UsageScope::Delta, source: "acp-calls".to_owned(), ..usage })
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! What a dialect decides, and what a session offers to change.
 
 use super::*;
-use crate::Ignored;
+use crate::{Ignored, UsageScope};
 
 /// An agent that repeats its history late, hides failed calls, counts the session, and sends what nobody needs.
 #[derive(Default)]

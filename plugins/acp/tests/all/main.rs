@@ -1,0 +1,3 @@
+//! Recorded conversations with real agents, replayed.
+
+mod replay;
