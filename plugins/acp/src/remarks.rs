@@ -52,10 +52,18 @@ pub(crate) struct Remarks {
     greeting: Option<String>,
     /// Whether the agent has repeated the prompt of this turn.
     has_prompt: bool,
-    /// Whether the latest retry was the last that the agent makes.
-    is_last_retry: bool,
-    /// Whether nothing has followed that retry.
-    exhausted: bool,
+    retries: Retries,
+}
+
+/// How far the agent is with its own retries.
+#[derive(Debug, Default, PartialEq)]
+enum Retries {
+    #[default]
+    Some,
+    /// The latest one is the last that it makes.
+    Last,
+    /// The last one is over, and nothing has followed it.
+    Over,
 }
 
 impl Remarks {
@@ -77,7 +85,13 @@ impl Remarks {
         out: &mut Effects,
     ) -> bool {
         let chunk = self.recognize(agent, text, id);
-        self.exhausted = chunk == Chunk::Remark && text == RETRY_FINISHED && self.is_last_retry;
+        let was_last = self.retries != Retries::Some;
+        self.retries = match chunk {
+            Chunk::Remark if text == RETRY_FINISHED && was_last => Retries::Over,
+            Chunk::Retry { attempt, of } if attempt == of => Retries::Last,
+            Chunk::Answer if was_last => Retries::Last,
+            _ => Retries::Some,
+        };
         match chunk {
             Chunk::Answer => {
                 self.release(id.is_none(), transcript, out);
@@ -88,9 +102,8 @@ impl Remarks {
                 self.release(false, transcript, out);
                 out.notice(LogLevel::Info, text.trim());
             }
-            Chunk::Retry { attempt, of } => {
+            Chunk::Retry { .. } => {
                 self.held = None;
-                self.is_last_retry = attempt == of;
                 transcript.retry(Failure::new(ErrorClass::Provider, text), out);
             }
             Chunk::MaybeError => {
@@ -130,7 +143,9 @@ impl Remarks {
 
     /// The agent went on with something else than text.
     pub(crate) fn proceed(&mut self, transcript: &mut Transcript, out: &mut Effects) {
-        self.exhausted = false;
+        if self.retries == Retries::Over {
+            self.retries = Retries::Some;
+        }
         self.release(false, transcript, out);
     }
 
@@ -160,7 +175,7 @@ impl Remarks {
             Some(Held::Error(text) | Held::Early(text)) => write(&text, transcript, out),
             None => {}
         }
-        if self.exhausted {
+        if self.retries == Retries::Over {
             let message = "the agent has used all its retries, and does not say whether the last one succeeded";
             return Some(Outcome::Failed(Failure::new(ErrorClass::Provider, message)));
         }

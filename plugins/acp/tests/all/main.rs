@@ -1,3 +1,5 @@
-//! Recorded conversations with real agents, replayed.
+//! Recorded conversations with real agents, replayed, and conversations that no agent has.
 
+mod captures;
 mod replay;
+mod turns;

@@ -95,7 +95,7 @@ impl Tokens {
     /// Whether the input includes the cached tokens: not if the total needs them beside it.
     fn includes_cached(self) -> bool {
         let (Some(input), Some(output), Some(total)) = (self.input, self.output, self.total) else { return true };
-        total < input.saturating_add(output).saturating_add(self.cached())
+        self.cached() == 0 || total < input.saturating_add(output).saturating_add(self.cached())
     }
 
     /// As an event, for the usage of this dialect.
@@ -148,6 +148,8 @@ mod tests {
                 Some(1000),
                 true,
             ),
+            // Nothing was cached: the input is all input.
+            (r#"{"usage":{"totalTokens":1234,"inputTokens":1200,"outputTokens":34}}"#, 1200, None, true),
             (r#"{"_meta":{"quota":{"token_count":{"input_tokens":1200,"output_tokens":34}}}}"#, 1200, None, true),
             (
                 r#"{"_meta":{"usage":{"inputTokens":1200,"outputTokens":34,"totalTokens":1234,"cachedReadTokens":1000,"cacheCreationTokens":0}}}"#,
