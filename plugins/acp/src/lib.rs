@@ -41,13 +41,14 @@ impl Adapter for Acp {
         }
         let mut binary = Binary::at(locate(host, environment, &[], INSTALL)?);
         // What the protocol has; the agent says only in its handshake what it offers.
-        binary.capabilities = Capabilities::STREAMING
+        let capabilities = Capabilities::STREAMING
             | Capabilities::SESSION_RESUME
             | Capabilities::EFFORT_LEVELS
             | Capabilities::DUPLEX
             | Capabilities::ASKS
             | Capabilities::INTERRUPT
             | Capabilities::MCP_SERVERS;
+        binary.transport("acp", capabilities);
         Ok(binary)
     }
 
@@ -60,7 +61,7 @@ impl Adapter for Acp {
         Ok(acp::launch(settings, arguments))
     }
 
-    fn build_prompt(&mut self, turn: &Turn, binary: &Binary) -> Result<PromptDelivery, Failure> {
+    fn build_prompt(&mut self, turn: &Turn, binary: &Binary, _transport: &str) -> Result<PromptDelivery, Failure> {
         self.0.prepare(turn, binary.version.as_deref())?;
         Ok(PromptDelivery::InProtocol)
     }
@@ -71,6 +72,10 @@ impl Adapter for Acp {
 
     fn handle(&mut self, input: Input, out: &mut Effects) {
         self.0.handle(input, out);
+    }
+
+    fn next_turn(&mut self, turn: &Turn, out: &mut Effects) {
+        self.0.next_turn(turn, out);
     }
 
     fn finish(&mut self, _host: &dyn Host, _exit: ExitStatus, out: &mut Effects) {

@@ -90,19 +90,14 @@ pub(crate) fn replay(conversation: &[Message], lines_per_chunk: usize) -> Replay
                 is_running = true;
                 if prompts > 1 {
                     player.turns.push(vec![]);
-                    player.handle(Input::NextTurn(asking(json["params"]["prompt"][0]["text"].as_str().expect("text"))));
+                    player.next_turn(&asking(json["params"]["prompt"][0]["text"].as_str().expect("text")));
                 }
             }
             "session/cancel" => player.handle(Input::Cancel),
             "" => {
-                let choice = json["result"]["outcome"]["optionId"].as_str().map(str::to_owned);
+                let choice = json["result"]["outcome"]["optionId"].as_str();
                 if json["result"]["outcome"].is_object() {
-                    player.handle(Input::Answer(Answer {
-                        ask: json["id"].to_string(),
-                        choice,
-                        text: None,
-                        input: None,
-                    }));
+                    player.handle(Input::Answer(Answer::new(&json["id"].to_string(), choice)));
                 }
             }
             _ => {}
@@ -152,14 +147,20 @@ fn first_turn(conversation: &[Message]) -> Turn {
 
 impl Player {
     fn start(&mut self, turn: &Turn) {
-        self.adapter.build_args(turn, &binary("")).expect("a command line");
-        self.adapter.build_prompt(turn, &binary("")).expect("a prompt");
+        self.adapter.build_args(turn, &binary(""), "acp").expect("a command line");
+        self.adapter.build_prompt(turn, &binary(""), "acp").expect("a prompt");
         self.handle(Input::Start);
     }
 
     fn handle(&mut self, input: Input) {
         let mut out = Effects::default();
         self.adapter.handle(input, &mut out);
+        self.add(out.into_vec());
+    }
+
+    fn next_turn(&mut self, turn: &Turn) {
+        let mut out = Effects::default();
+        self.adapter.next_turn(turn, &mut out);
         self.add(out.into_vec());
     }
 
@@ -235,12 +236,12 @@ pub(crate) fn summary(effects: &[Effect]) -> Value {
         match event {
             Event::Message(part) if part.parent.is_none() => answer = Some(inline(&part.text).to_owned()),
             Event::Session(info) => session = info.id.clone().or(session),
-            Event::Tool(call) => match tools.iter_mut().find(|tool| tool.0 == call.id) {
+            Event::Tool(call) => match tools.iter_mut().find(|tool| tool.0 == inline(&call.id)) {
                 Some(known) => {
                     (known.2, known.3) = (call.status, call.exit_code.or(known.3));
                     known.1 = call.name.clone().or_else(|| known.1.take());
                 }
-                None => tools.push((call.id.clone(), call.name.clone(), call.status, call.exit_code)),
+                None => tools.push((inline(&call.id).to_owned(), call.name.clone(), call.status, call.exit_code)),
             },
             Event::Usage(figures) => {
                 let input = if figures.input_includes_cached {

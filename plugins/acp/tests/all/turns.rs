@@ -20,8 +20,8 @@ struct Run(Acp, Vec<Effect>);
 impl Run {
     fn start(turn: &Turn) -> Run {
         let mut adapter = Acp::default();
-        adapter.build_args(turn, &binary("")).expect("a command line");
-        adapter.build_prompt(turn, &binary("")).expect("a prompt");
+        adapter.build_args(turn, &binary(""), "acp").expect("a command line");
+        adapter.build_prompt(turn, &binary(""), "acp").expect("a prompt");
         let mut out = Effects::default();
         adapter.handle(Input::Start, &mut out);
         Run(adapter, out.into_vec())
@@ -71,7 +71,7 @@ fn the_program_is_the_one_that_the_user_names() {
     let mut turn = plain(|_| {});
     set_option(&mut turn, "arguments", r#"["acp","--with-builtin","developer"]"#);
     let binary = Binary { leading_args: vec!["--quiet".to_owned()], ..binary("") };
-    let launch = Acp::default().build_args(&turn, &binary).expect("a launch");
+    let launch = Acp::default().build_args(&turn, &binary, "acp").expect("a launch");
     let args: Vec<&str> = launch.args.iter().map(|arg| arg.text.as_str()).collect();
     assert_eq!(args, ["acp", "--with-builtin", "developer"], "the host puts the leading arguments before them");
 }
@@ -83,7 +83,7 @@ fn what_the_protocol_cannot_do_is_reported() {
         turn.extra_dirs = vec!["/more".to_owned()];
         turn.model = Some("m".to_owned());
     });
-    let launch = Acp::default().build_args(&turn, &binary("")).expect("a launch");
+    let launch = Acp::default().build_args(&turn, &binary(""), "acp").expect("a launch");
     let names: Vec<&str> = launch.unsupported.iter().map(|setting| setting.name.as_str()).collect();
     assert_eq!(names, ["session", "max-turns", "autopilot"]);
 }
@@ -198,6 +198,7 @@ fn a_capture_is_read_without_what_its_client_wrote() {
         exit: ExitStatus { code: Some(0), signal: None },
         version: None,
         turn: plain(|_| {}),
+        transport: "acp".to_owned(),
         lines_per_chunk: usize::MAX,
     };
     let whole = capture.replay::<Acp>().report;
