@@ -1,0 +1,118 @@
+//! Reads the lines of `codex exec --json`: one process, one turn.
+//!
+//! There are no parts of texts: a message comes when it is whole. `turn.completed` and `turn.failed` end the turn, although
+//! the process may take five more seconds to exit. A line `error` is not the end.
+
+use crate::failure;
+use crate::items::{Items, Phase};
+use crate::outage::Outage;
+use crate::usage;
+use wharf_adapter::{
+    Effects, ErrorClass, Event, Failure, Json, Malformed, Outcome, SessionChoice, SessionInfo, Turn, TurnEnd,
+};
+
+/// The state between two lines.
+#[derive(Debug, Default)]
+pub(crate) struct Exec {
+    items: Items,
+    outage: Outage,
+    /// The session to resume.
+    resume: Option<String>,
+    /// Whether the thread is the continuation of another one.
+    forks: bool,
+    version: Option<String>,
+    ended: bool,
+}
+
+impl Exec {
+    /// The turn that the lines are read with.
+    pub(crate) fn prepare(&mut self, turn: &Turn, forks: bool, version: Option<&str>) {
+        self.resume = match &turn.session {
+            SessionChoice::Resume(id) => Some(id.clone()),
+            _ => None,
+        };
+        self.forks = forks;
+        self.items.has_schema = turn.output_schema.is_some();
+        self.version = version.map(str::to_owned);
+        self.outage.start(turn);
+    }
+
+    /// What failed last, for a process that did not say how its turn ended.
+    pub(crate) fn last_failure(&self) -> Option<&Failure> {
+        self.outage.last()
+    }
+
+    /// Handles a line with this type.
+    pub(crate) fn line(&mut self, kind: &str, line: Json<'_>, out: &mut Effects) -> Result<(), Malformed> {
+        if self.ended {
+            return Ok(());
+        }
+        match kind {
+            "thread.started" => self.thread(line.get("thread_id").string().ok_or(Malformed)?, out),
+            "turn.started" => {}
+            "item.started" | "item.updated" => self.item(Phase::Started, line, out)?,
+            "item.completed" => self.item(Phase::Completed, line, out)?,
+            "error" => self.error(&line.get("message").str().ok_or(Malformed)?, out),
+            "turn.completed" => {
+                usage::of_thread(line.get("usage"), out);
+                self.end(Outcome::Completed, out);
+            }
+            "turn.failed" => {
+                let failure = failure::from_text(&line.at(&["error", "message"]).str().ok_or(Malformed)?);
+                self.end(failure::outcome(failure), out);
+            }
+            other => out.unknown(other),
+        }
+        Ok(())
+    }
+
+    /// The thread must be the one to resume. Codex starts a new one if it does not know a name, without a word.
+    fn thread(&mut self, id: String, out: &mut Effects) {
+        let resumed = self.resume.as_ref().map(|requested| requested.eq_ignore_ascii_case(&id));
+        let message = self.resume.as_ref().map(|requested| {
+            format!("there is no session {requested}: Codex started the new session {id}; resume a session by its id")
+        });
+        let resumed = resumed.or(self.forks.then_some(true));
+        let agent_version = self.version.clone();
+        out.emit(Event::Session(SessionInfo { id: Some(id), resumed, model: None, agent_version }));
+        if let (Some(false), Some(message)) = (resumed, message) {
+            self.end(Outcome::Failed(Failure::new(ErrorClass::NoSession, message)), out);
+        }
+    }
+
+    fn item(&mut self, phase: Phase, line: Json<'_>, out: &mut Effects) -> Result<(), Malformed> {
+        if self.items.item(phase, line.get("item"), None, out)? {
+            self.outage.over();
+        }
+        Ok(())
+    }
+
+    fn error(&mut self, message: &str, out: &mut Effects) {
+        let failure = failure::from_text(message);
+        if failure::retried(message).is_some() {
+            self.outage.retrying(&failure, out);
+            out.emit(Event::Retrying(failure));
+        } else {
+            // `turn.failed` repeats it.
+            self.outage.failed(failure);
+        }
+    }
+
+    /// A timer has expired.
+    pub(crate) fn timer(&mut self, number: u32, out: &mut Effects) {
+        if let Some(failure) = self.outage.expired(number).filter(|_| !self.ended) {
+            self.end(Outcome::Failed(failure), out);
+        }
+    }
+
+    /// The process has exited.
+    pub(crate) fn finish(&mut self, out: &mut Effects) {
+        self.items.end(out);
+    }
+
+    fn end(&mut self, outcome: Outcome, out: &mut Effects) {
+        self.ended = true;
+        let structured_output = self.items.end(out).filter(|_| outcome == Outcome::Completed);
+        out.emit(Event::TurnEnded(TurnEnd { outcome, answer: None, structured_output }));
+    }
+}

@@ -1,0 +1,45 @@
+//! Finds the login: a key in the environment, a stored login, or a provider of the user's own.
+//!
+//! No file is written, nothing is run, and no key is ever reported.
+
+use crate::info::KEYS;
+use wharf_adapter::{Host, Json, Login};
+
+/// What to do without a login.
+const MISSING: &str = "run `codex login`, or set CODEX_API_KEY";
+
+/// Whether Codex will find a login.
+pub(crate) fn check(host: &dyn Host, home: Option<&str>) -> Login {
+    let folder = host.set_variable("CODEX_HOME").or_else(|| Some(format!("{}/.codex", home?)));
+    let read = |file: &str| {
+        let content = host.read_file(&format!("{}/{file}", folder.as_ref()?)).ok()?;
+        Some(String::from_utf8_lossy(&content).into_owned())
+    };
+    let config = read("config.toml").unwrap_or_default();
+    // Such a provider has its own login, in a variable that only its user knows.
+    if value(&config, "model_provider").is_some_and(|provider| provider != "openai") {
+        return Login::Unknown;
+    }
+    if let Some(name) = KEYS[..2].iter().find(|name| host.set_variable(name).is_some()) {
+        return Login::Present((*name).to_owned());
+    }
+    let stored = read("auth.json").unwrap_or_default();
+    let stored = Json::parse(&stored);
+    if stored.get("OPENAI_API_KEY").filled().is_some() || stored.get("tokens").is_object() {
+        return Login::Present("codex login".to_owned());
+    }
+    // It may be in a keychain, which only Codex can read.
+    match value(&config, "cli_auth_credentials_store") {
+        Some("keyring" | "auto") => Login::Unknown,
+        _ => Login::Missing(MISSING.to_owned()),
+    }
+}
+
+/// The string of a key before the first table of a TOML file.
+fn value<'a>(config: &'a str, key: &str) -> Option<&'a str> {
+    let lines = config.lines().map(str::trim).take_while(|line| !line.starts_with('['));
+    let mut values = lines.filter_map(|line| line.strip_prefix(key)?.trim_start().strip_prefix('='));
+    let value = values.next()?.trim_start();
+    let quote = value.chars().next().filter(|quote| matches!(quote, '"' | '\''))?;
+    value[1..].split(quote).next()
+}

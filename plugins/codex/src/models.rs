@@ -1,0 +1,59 @@
+//! The list of models, as `codex debug models` prints it: with a login it is the account's own, otherwise the one that this
+//! version contains.
+
+use wharf_adapter::{Binary, Host, Json, Model, ModelList, Probe};
+
+/// The models that a turn may name.
+pub(crate) fn list(host: &dyn Host, binary: Option<&Binary>) -> ModelList {
+    let Some(binary) = binary else {
+        return ModelList::Unavailable("Codex was not found, and it lists its models itself".to_owned());
+    };
+    let probe = Probe::new(host, binary).timeout_ms(20_000);
+    let attempts: [&[&str]; 2] = [&["debug", "models"], &["debug", "models", "--bundled"]];
+    for args in attempts {
+        let printed = probe.text(args);
+        let models = Json::parse(&printed).get("models");
+        if models.is_array() {
+            return ModelList::Models(read(models));
+        }
+    }
+    ModelList::Unavailable("`codex debug models` printed no list".to_owned())
+}
+
+/// Those that Codex itself offers to choose from, in its order. The first is its default.
+fn read(models: Json<'_>) -> Vec<Model> {
+    let mut found: Vec<(u64, Model)> = models.items().filter_map(model).collect();
+    found.sort_by_key(|(priority, _)| *priority);
+    let mut models: Vec<Model> = found.into_iter().map(|(_, model)| model).collect();
+    if let Some(first) = models.first_mut() {
+        first.is_default = true;
+    }
+    models
+}
+
+fn model(entry: Json<'_>) -> Option<(u64, Model)> {
+    let [slug, name, visibility, priority, efforts, context] = entry
+        .select([
+            "slug",
+            "display_name",
+            "visibility",
+            "priority",
+            "supported_reasoning_levels",
+            "context_window",
+        ])
+        .ok()?;
+    visibility.is("list").then_some(())?;
+    let id = slug.string()?;
+    let efforts = efforts.items().filter_map(|level| level.get("effort").string()).collect();
+    let name = name.string().unwrap_or_else(|| id.clone());
+    let model = Model {
+        id,
+        name,
+        vendor: Some("OpenAI".to_owned()),
+        efforts,
+        context: context.u64(),
+        is_default: false,
+        extra: None,
+    };
+    Some((priority.u64().unwrap_or(u64::MAX), model))
+}
