@@ -196,12 +196,13 @@ fn question(id: &str, params: Json<'_>, no: &str) -> Result<Asked, Malformed> {
 fn elicitation(id: &str, params: Json<'_>, no: &str) -> Result<Asked, Malformed> {
     let [server, message, meta] = params.select(["serverName", "message", "_meta"])?;
     let is_approval = meta.get("codex_approval_kind").is("mcp_tool_call");
-    let accept = Object::new().str("action", "accept").raw("content", "{}").finish();
-    let results = vec![
-        (choice("accept", ChoiceKind::AllowOnce, "accept"), accept),
-        (choice("decline", ChoiceKind::RejectOnce, "decline"), no.to_owned()),
-        (choice("cancel", ChoiceKind::RejectAndStop, "cancel"), r#"{"action":"cancel"}"#.to_owned()),
-    ];
+    let accept = Object::new().str("action", "accept").raw("content", "{}");
+    let mut results = vec![(choice("accept", ChoiceKind::AllowOnce, "accept"), accept.clone().finish())];
+    if meta.get("persist").items().any(|scope| scope.is("session")) {
+        let for_session = accept.object("_meta", Object::new().str("persist", "session")).finish();
+        results.push((choice("session", ChoiceKind::AllowAlways, "accept for this session"), for_session));
+    }
+    results.push((choice("decline", ChoiceKind::RejectOnce, "decline"), no.to_owned()));
     let title = message.string().ok_or(Malformed)?;
     let mut asked = permission(id, &server.str().unwrap_or_default(), title, None, params, results, no);
     if !is_approval {

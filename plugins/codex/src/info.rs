@@ -8,8 +8,11 @@ use wharf_adapter::{AdapterInfo, OptionKind};
 /// Shown if the program is missing.
 pub(crate) const INSTALL: &str = "npm install -g @openai/codex";
 
-/// Variables that contain a login.
-pub(crate) const KEYS: [&str; 3] = ["CODEX_API_KEY", "CODEX_ACCESS_TOKEN", "OPENAI_API_KEY"];
+/// The variable with a key that Codex reads.
+pub(crate) const KEY: &str = "CODEX_API_KEY";
+
+/// A variable with a key that Codex does not read by itself.
+pub(crate) const OTHER_KEY: &str = "OPENAI_API_KEY";
 
 /// Read by Codex itself, and passed to it if they are set.
 const PASSED_THROUGH: [&str; 5] =
@@ -19,7 +22,7 @@ const PASSED_THROUGH: [&str; 5] =
 pub(crate) fn describe() -> AdapterInfo {
     let info = AdapterInfo::new("codex", "OpenAI Codex", env!("CARGO_PKG_VERSION"))
         .program("codex")
-        .variables(&KEYS)
+        .variables(&[KEY, OTHER_KEY])
         .variables(&PASSED_THROUGH)
         .state_variable("CODEX_HOME")
         .file("~/.codex/auth.json")

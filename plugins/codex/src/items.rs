@@ -9,6 +9,13 @@ use wharf_adapter::{
     Calls, Drafts, Effects, Event, Json, LogLevel, Malformed, Text, ToolCall, ToolStatus, json,
 };
 
+/// What Codex gives for the error of a call of an MCP tool that was not allowed.
+const DENIALS: [&str; 3] = [
+    "user rejected MCP tool call",
+    "user cancelled MCP tool call",
+    "MCP tool call requires approval, but approval policy is never",
+];
+
 /// Which line an item comes in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Phase {
@@ -169,8 +176,12 @@ impl Items {
     fn mcp_call(&mut self, phase: Phase, id: &str, item: Json<'_>, parent: Option<&str>, out: &mut Effects) {
         let [server, tool, arguments] = item.select(["server", "tool", "arguments"]).unwrap_or([json::MISSING; 3]);
         let [result, error] = item.select(["result", "error"]).unwrap_or([json::MISSING; 2]);
-        let output = error.get("message").text().or_else(|| content(result.get("content")));
-        let call = ToolCall { input: arguments.verbatim(), output, ..new(id, phase, item) };
+        let message = error.get("message");
+        let output = message.text().or_else(|| content(result.get("content")));
+        let mut call = ToolCall { input: arguments.verbatim(), output, ..new(id, phase, item) };
+        if DENIALS.iter().any(|denial| message.is(denial)) {
+            call.status = ToolStatus::Denied;
+        }
         let mut name = server.string().unwrap_or_default();
         name.push('.');
         name.push_str(&tool.str().unwrap_or_default());

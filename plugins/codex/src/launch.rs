@@ -5,13 +5,14 @@
 //! for both.
 
 use crate::binary::FORK_SINCE;
+use crate::info::KEY;
 use crate::permissions::Permissions;
 use crate::request::Effort;
 use crate::toml;
 use crate::transport::Transport;
 use wharf_adapter::json::Object;
 use wharf_adapter::{
-    Binary, ErrorClass, ExitBehavior, Failure, Json, Launch, Retry, SessionChoice, Setting, Settings, Turn, Version,
+    Binary, ErrorClass, ExitBehavior, Failure, Json, Launch, Login, Retry, SessionChoice, Setting, Settings, Turn, Version,
 };
 
 /// Linux limits an argument to 128 KiB.
@@ -28,7 +29,7 @@ pub(crate) fn build(settings: &mut Settings<'_>, transport: Transport, binary: &
         return Err(Failure::new(ErrorClass::InvalidOption, "the prompt is empty").retry(retry));
     }
     let mut launch = match transport {
-        Transport::AppServer => app_server(settings),
+        Transport::AppServer => app_server(settings, binary),
         Transport::Exec => exec(settings, binary)?,
     };
     let reads = !settings.option("no-custom-instructions").is_true();
@@ -42,10 +43,11 @@ pub(crate) fn build(settings: &mut Settings<'_>, transport: Transport, binary: &
     Ok(launch)
 }
 
-fn app_server(settings: &mut Settings<'_>) -> Launch {
+fn app_server(settings: &mut Settings<'_>, binary: &Binary) -> Launch {
     let mut launch = Launch::lines(["app-server"]);
     launch.exit_behavior = ExitBehavior::WhenStdinCloses;
     configure(settings, &mut launch);
+    api_key(binary, &mut launch);
     let roots = settings.extra_dirs();
     if !roots.is_empty() {
         let roots = toml::strings(roots.iter().map(String::as_str));
@@ -60,6 +62,17 @@ fn app_server(settings: &mut Settings<'_>) -> Launch {
     settings.output_schema();
     settings.stream_text();
     launch
+}
+
+/// `app-server` does not read the key in the environment that `exec` reads. A provider can.
+fn api_key(binary: &Binary, launch: &mut Launch) {
+    if matches!(&binary.login, Login::Present(by) if by == KEY) {
+        config(launch, "model_provider", &toml::string("openai-api-key"));
+        let provider = format!(
+            "{{name=\"OpenAI\",base_url=\"https://api.openai.com/v1\",env_key=\"{KEY}\",wire_api=\"responses\"}}"
+        );
+        config(launch, "model_providers.openai-api-key", &provider);
+    }
 }
 
 const CHOSEN: &str = "Codex itself chooses the id of a new session";
@@ -138,10 +151,9 @@ pub(crate) fn forks(turn: &Turn, binary: &Binary) -> bool {
 /// What both transports take as settings of Codex.
 fn configure(settings: &mut Settings<'_>, launch: &mut Launch) {
     if let Some(servers) = settings.mcp_servers() {
-        let approves = Permissions::of(settings.turn()).are_all();
         for (name, server) in Json::parse(&servers).get("mcpServers").fields() {
             let name = wharf_adapter::json::unescape(name);
-            let server = mcp_server(server, approves);
+            let server = mcp_server(server);
             config(launch, &["mcp_servers.", &key(&name)].concat(), &toml::value(Json::parse(&server)));
         }
     }
@@ -160,7 +172,7 @@ fn key(name: &str) -> String {
 }
 
 /// A server in the words of Codex's configuration. What the caller wrote in those words is kept.
-fn mcp_server(server: Json<'_>, approves: bool) -> String {
+fn mcp_server(server: Json<'_>) -> String {
     let mut fields = Object::new();
     for (name, value) in server.fields() {
         fields = match name {
@@ -169,10 +181,6 @@ fn mcp_server(server: Json<'_>, approves: bool) -> String {
             "headers" => fields.raw("http_headers", value.raw()),
             name => fields.raw(name, value.raw()),
         };
-    }
-    // Nobody can be asked, and everything is allowed.
-    if approves && server.get("default_tools_approval_mode").is_missing() {
-        fields = fields.str("default_tools_approval_mode", "approve");
     }
     fields.finish()
 }

@@ -2,11 +2,14 @@
 //!
 //! No file is written, nothing is run, and no key is ever reported.
 
-use crate::info::KEYS;
+use crate::info::{KEY, OTHER_KEY};
 use wharf_adapter::{Host, Json, Login};
 
 /// What to do without a login.
 const MISSING: &str = "run `codex login`, or set CODEX_API_KEY";
+
+/// What to do with a key that Codex does not read: measured with 0.142.0 and 0.169.0, in both transports.
+const NOT_READ: &str = "Codex does not read OPENAI_API_KEY: set CODEX_API_KEY, or run `codex login --with-api-key`";
 
 /// Whether Codex will find a login.
 pub(crate) fn check(host: &dyn Host, home: Option<&str>) -> Login {
@@ -20,8 +23,8 @@ pub(crate) fn check(host: &dyn Host, home: Option<&str>) -> Login {
     if value(&config, "model_provider").is_some_and(|provider| provider != "openai") {
         return Login::Unknown;
     }
-    if let Some(name) = KEYS[..2].iter().find(|name| host.set_variable(name).is_some()) {
-        return Login::Present((*name).to_owned());
+    if host.set_variable(KEY).is_some() {
+        return Login::Present(KEY.to_owned());
     }
     let stored = read("auth.json").unwrap_or_default();
     let stored = Json::parse(&stored);
@@ -31,6 +34,7 @@ pub(crate) fn check(host: &dyn Host, home: Option<&str>) -> Login {
     // It may be in a keychain, which only Codex can read.
     match value(&config, "cli_auth_credentials_store") {
         Some("keyring" | "auto") => Login::Unknown,
+        _ if host.set_variable(OTHER_KEY).is_some() => Login::Missing(NOT_READ.to_owned()),
         _ => Login::Missing(MISSING.to_owned()),
     }
 }

@@ -3,8 +3,10 @@
 //! | approvals | sandbox | approval policy | |
 //! |---|---|---|---|
 //! | allow all | `danger-full-access` | `never` | everything runs |
-//! | ask | `read-only` | `untrusted` | what is not known to be harmless is asked about, and runs outside of the sandbox if allowed |
+//! | ask | `danger-full-access` | `untrusted` | what is not known to be harmless is asked about |
 //! | deny | `read-only` | `never` | what changes anything or needs the network fails in the sandbox |
+//!
+//! A narrower sandbox would not do for `ask`: in 0.169.0 a command that was allowed runs inside of it, in 0.142.0 outside.
 
 use wharf_adapter::{Approvals, Turn};
 
@@ -31,7 +33,7 @@ impl Permissions {
     pub(crate) fn of(turn: &Turn) -> Permissions {
         let (sandbox, policy) = match turn.approvals {
             Approvals::AllowAll => ("danger-full-access", "never"),
-            Approvals::Ask => ("read-only", "untrusted"),
+            Approvals::Ask => ("danger-full-access", "untrusted"),
             Approvals::Deny => ("read-only", "never"),
         };
         let chosen = |option: &str, values: &[&'static str]| {

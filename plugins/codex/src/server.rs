@@ -16,8 +16,11 @@ use wharf_adapter::json::{MISSING, Object};
 use wharf_adapter::rpc::{METHOD_NOT_FOUND, Message, Rpc};
 use wharf_adapter::{
     Answer, Approvals, Effects, ErrorClass, Event, Failure, Input, Json, LogLevel, Malformed, Outcome, RateLimit,
-    SessionChoice, SessionInfo, Settings, Turn, TurnEnd,
+    SessionChoice, SessionInfo, Settings, Turn, TurnEnd, Version,
 };
+
+/// The first version that was seen to leave the history out of a response; 0.142.0 refuses to.
+const EXCLUDES_SINCE: Version = Version(0, 166, 0);
 
 /// What a request is for.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -224,9 +227,14 @@ impl Server {
         let Some(prepared) = &self.prepared else { return };
         let params = prepared.thread.clone();
         let params = match &step {
-            Step::Resume(id) | Step::Fork(id) => params.str("threadId", id).bool("excludeTurns", true),
+            Step::Resume(id) | Step::Fork(id) => params.str("threadId", id),
             _ => params,
         };
+        // Otherwise the response has the whole history. Older versions refuse the parameter.
+        let version = self.version.as_deref().and_then(Version::find);
+        let continues = matches!(step, Step::Resume(_) | Step::Fork(_));
+        let excludes = continues && version.is_some_and(|version| version >= EXCLUDES_SINCE);
+        let params = if excludes { params.bool("excludeTurns", true) } else { params };
         // A thread that is resumed is kept already.
         let is_ephemeral = prepared.is_ephemeral && !matches!(step, Step::Resume(_));
         let params = if is_ephemeral { params.bool("ephemeral", true) } else { params };
