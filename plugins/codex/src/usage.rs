@@ -109,8 +109,11 @@ impl Count {
         }
         let last = usage.get("last");
         self.turn = self.turn.plus(grown.or_else(|| Tokens::read(last)).unwrap_or_default());
-        out.usage(self.turn.usage(UsageScope::TurnTotal, model));
-        out.usage(total.usage(UsageScope::SessionTotal, model));
+        // Before its first call has ended, what a turn uses is unknown, and not nothing.
+        if self.turn.input > 0 || self.turn.output > 0 {
+            out.usage(self.turn.usage(UsageScope::TurnTotal, model));
+            out.usage(total.usage(UsageScope::SessionTotal, model));
+        }
         if let (Some(used), Some(window)) = (last.get("totalTokens").u64(), usage.get("modelContextWindow").u64()) {
             out.emit(Event::Context(ContextUsage { used, window }));
         }

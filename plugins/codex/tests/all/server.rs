@@ -1,1 +1,466 @@
+//! `app-server` line by line: what the recorded conversations do not show.
 
+use crate::{outcomes, usages};
+use serde_json::{Value, json};
+use wharf_adapter::testing::{binary, events, play, set_option, turn};
+use wharf_adapter::{
+    Adapter, Answer, Approvals, ChoiceKind, Effect, Effects, ErrorClass, Event, Input, Outcome, Retry, SessionChoice,
+    Stream, ToolStatus, Turn, UsageScope,
+};
+use wharf_adapter_codex::Codex;
+
+/// An adapter and all that it did.
+struct Run {
+    adapter: Codex,
+    effects: Vec<Effect>,
+}
+
+impl Run {
+    fn start(turn: &Turn) -> Run {
+        let mut adapter = Codex::default();
+        adapter.build_args(turn, &binary("0.169.0")).expect("a command line");
+        let mut run = Run { adapter, effects: vec![] };
+        run.send(Input::Start);
+        run
+    }
+
+    /// A run whose thread is `t` and whose turn is `1`.
+    fn in_turn(turn: &Turn) -> Run {
+        let mut run = Run::start(turn);
+        run.receive(&json!({"id": 1, "result": {}}));
+        run.receive(&json!({"id": 2, "result": {"thread": {"id": "t"}, "model": "m"}}));
+        run.receive(&json!({"id": 3, "result": {"turn": {"id": "1"}}}));
+        run.effects.clear();
+        run
+    }
+
+    fn send(&mut self, input: Input) {
+        let mut out = Effects::default();
+        self.adapter.handle(input, &mut out);
+        self.effects.extend(out.into_vec());
+    }
+
+    fn receive(&mut self, line: &Value) {
+        self.effects.extend(play(&mut self.adapter, Stream::Stdout, &format!("{line}\n"), 1));
+    }
+
+    fn notify(&mut self, method: &str, params: Value) {
+        let mut params = params;
+        params["threadId"] = json!("t");
+        params["turnId"] = json!("1");
+        self.receive(&json!({"method": method, "params": params}));
+    }
+
+    fn writes(&self) -> Vec<Value> {
+        let written = self.effects.iter().filter_map(|effect| match effect {
+            Effect::Write(bytes) => Some(serde_json::from_slice(bytes).expect("a line of JSON")),
+            _ => None,
+        });
+        written.collect()
+    }
+
+    fn events(&self) -> Vec<&Event> {
+        events(&self.effects)
+    }
+
+    fn ask(&self) -> &wharf_adapter::Ask {
+        let asks = self.events().into_iter().filter_map(|event| match event {
+            Event::Ask(ask) => Some(ask),
+            _ => None,
+        });
+        asks.last().expect("an ask")
+    }
+
+    fn timer(&self) -> Option<(u32, u32)> {
+        let timers = self.effects.iter().filter_map(|effect| match effect {
+            Effect::SetTimer(timer) => Some((timer.number, timer.milliseconds)),
+            _ => None,
+        });
+        timers.last()
+    }
+}
+
+fn asking() -> Turn {
+    Turn { approvals: Approvals::Ask, ..turn::<Codex>("go") }
+}
+
+fn answer(ask: &str, choice: Option<&str>) -> Input {
+    Input::Answer(Answer { ask: ask.to_owned(), choice: choice.map(str::to_owned), text: None, input: None })
+}
+
+const REFUSED: &str = "Connection failed: error sending request";
+
+fn refused() -> Value {
+    let info = json!({"responseStreamDisconnected": {"httpStatusCode": null}});
+    let error = json!({
+        "message": "Reconnecting... waiting for network", "codexErrorInfo": info, "additionalDetails": REFUSED,
+    });
+    json!({"error": error, "willRetry": true})
+}
+
+#[test]
+fn the_settings_of_a_turn_are_parameters_of_its_thread_and_its_turn() {
+    let mut turn = turn::<Codex>("go");
+    turn.model = Some("gpt-5.5".into());
+    turn.system_prompt = Some("Be brief.".into());
+    turn.effort = Some("high".into());
+    turn.output_schema = Some(r#"{"type":"object"}"#.into());
+    set_option(&mut turn, "ephemeral", "true");
+    let mut run = Run::start(&turn);
+    run.receive(&json!({"id": 1, "result": {}}));
+    run.receive(&json!({"id": 2, "result": {"thread": {"id": "t"}, "model": "gpt-5.5"}}));
+    let writes = run.writes();
+    let methods: Vec<_> = writes.iter().map(|line| line["method"].as_str().expect("a method")).collect();
+    assert_eq!(methods, ["initialize", "initialized", "thread/start", "turn/start"]);
+    assert!(writes.iter().all(|line| line.get("jsonrpc").is_none()), "Codex's lines have no version");
+    let thread = json!({
+        "cwd": "/home/user/project", "approvalPolicy": "never", "sandbox": "danger-full-access", "model": "gpt-5.5",
+        "developerInstructions": "Be brief.", "ephemeral": true,
+    });
+    assert_eq!(writes[2]["params"], thread);
+    let expected = json!({
+        "threadId": "t", "input": [{"type": "text", "text": "go"}], "effort": "high",
+        "outputSchema": {"type": "object"},
+    });
+    assert_eq!(writes[3]["params"], expected);
+}
+
+#[test]
+fn approvals_are_a_sandbox_and_a_policy() {
+    for (approvals, sandbox, policy) in [
+        (Approvals::AllowAll, "danger-full-access", "never"),
+        (Approvals::Ask, "danger-full-access", "untrusted"),
+        (Approvals::Deny, "read-only", "never"),
+    ] {
+        let mut run = Run::start(&Turn { approvals, ..turn::<Codex>("go") });
+        run.receive(&json!({"id": 1, "result": {}}));
+        let params = &run.writes()[2]["params"];
+        assert_eq!((params["sandbox"].as_str(), params["approvalPolicy"].as_str()), (Some(sandbox), Some(policy)));
+    }
+}
+
+#[test]
+fn a_session_that_does_not_exist_fails_before_the_prompt_is_sent() {
+    for (session, method, message) in [
+        (SessionChoice::Resume("x".into()), "thread/resume", "no rollout found for thread id x"),
+        (SessionChoice::Resume("a name".into()), "thread/resume", "invalid session id: invalid character"),
+        (SessionChoice::Fork("x".into()), "thread/fork", "no rollout found for thread id x"),
+    ] {
+        let mut run = Run::start(&Turn { session, ..turn::<Codex>("go") });
+        run.receive(&json!({"id": 1, "result": {}}));
+        assert_eq!(run.writes()[2]["method"], method);
+        assert_eq!(run.writes()[2]["params"]["excludeTurns"], true, "the history is not needed");
+        run.receive(&json!({"id": 2, "error": {"code": -32600, "message": message}}));
+        let ends = outcomes(&run.effects);
+        assert!(matches!(&ends[..], [Outcome::Failed(failure)] if failure.class == ErrorClass::NoSession), "{ends:?}");
+        assert_eq!(run.writes().len(), 3);
+    }
+}
+
+#[test]
+fn the_most_recent_session_is_looked_up_in_the_workspace() {
+    let latest = Turn { session: SessionChoice::MostRecent, ..turn::<Codex>("go") };
+    let mut run = Run::start(&latest);
+    run.receive(&json!({"id": 1, "result": {}}));
+    assert_eq!(run.writes()[2]["method"], "thread/list");
+    assert_eq!(run.writes()[2]["params"]["cwd"], "/home/user/project");
+    run.receive(&json!({"id": 2, "result": {"data": [{"id": "last"}]}}));
+    assert_eq!(run.writes()[3]["params"]["threadId"], "last");
+    let mut none = Run::start(&latest);
+    none.receive(&json!({"id": 1, "result": {}}));
+    none.receive(&json!({"id": 2, "result": {"data": []}}));
+    assert!(
+        matches!(&outcomes(&none.effects)[..], [Outcome::Failed(failure)] if failure.class == ErrorClass::NoSession)
+    );
+}
+
+#[test]
+fn a_version_that_refuses_to_leave_out_the_history_is_not_asked_to() {
+    let resume = Turn { session: SessionChoice::Resume("x".into()), ..turn::<Codex>("go") };
+    let mut adapter = Codex::default();
+    adapter.build_args(&resume, &binary("0.142.0")).expect("a command line");
+    let mut run = Run { adapter, effects: vec![] };
+    run.send(Input::Start);
+    run.receive(&json!({"id": 1, "result": {}}));
+    assert_eq!(run.writes()[2]["params"].get("excludeTurns"), None);
+}
+
+#[test]
+fn a_fork_does_not_count_what_its_origin_used() {
+    // 0.169.0 reports no count before the turn: this is the first one, after one call.
+    let mut run = Run::start(&Turn { session: SessionChoice::Fork("x".into()), ..turn::<Codex>("go") });
+    run.receive(&json!({"id": 1, "result": {}}));
+    run.receive(&json!({"id": 2, "result": {"thread": {"id": "t"}}}));
+    run.receive(&json!({"id": 3, "result": {"turn": {"id": "1"}}}));
+    let figures = |input: u64| json!({"totalTokens": input + 20, "inputTokens": input, "outputTokens": 20});
+    run.notify("thread/tokenUsage/updated", json!({"tokenUsage": {"total": figures(200), "last": figures(100)}}));
+    run.notify("thread/tokenUsage/updated", json!({"tokenUsage": {"total": figures(350), "last": figures(150)}}));
+    let turn: Vec<_> =
+        usages(&run.effects).into_iter().filter(|usage| usage.scope == UsageScope::TurnTotal).collect();
+    assert_eq!(turn.iter().map(|usage| usage.input).collect::<Vec<_>>(), [Some(100), Some(250)]);
+}
+
+#[test]
+fn a_model_that_cannot_be_reached_ends_the_turn_after_a_while() {
+    let mut run = Run::in_turn(&turn::<Codex>("go"));
+    run.notify("error", refused());
+    assert_eq!(run.timer(), Some((1, 60_000)));
+    run.notify("error", refused());
+    assert_eq!(run.timer(), Some((1, 60_000)), "one timer for one outage");
+    assert_eq!(outcomes(&run.effects), []);
+    run.effects.clear();
+    run.send(Input::Timer(1));
+    assert_eq!(run.writes()[0]["method"], "turn/interrupt");
+    let ends = outcomes(&run.effects);
+    let [Outcome::Failed(failure)] = &ends[..] else { panic!("{ends:?}") };
+    assert_eq!((failure.class, &failure.retry), (ErrorClass::Network, &Retry::SameSession));
+    assert!(failure.message.contains("60 s") && failure.message.contains(REFUSED), "{}", failure.message);
+    run.effects.clear();
+    run.notify("turn/completed", json!({"turn": {"id": "1", "status": "interrupted"}}));
+    assert_eq!(outcomes(&run.effects), [], "the interrupt that we sent is no other end");
+    run.send(Input::NextTurn(turn::<Codex>("again")));
+    assert_eq!(run.writes()[0]["method"], "turn/start", "the process is still of use");
+}
+
+#[test]
+fn an_outage_that_ends_does_not_end_the_turn() {
+    let mut run = Run::in_turn(&turn::<Codex>("go"));
+    run.notify("error", refused());
+    run.notify("item/agentMessage/delta", json!({"itemId": "a", "delta": "hello"}));
+    run.send(Input::Timer(1));
+    assert_eq!(outcomes(&run.effects), []);
+    run.notify("error", refused());
+    assert_eq!(run.timer(), Some((2, 60_000)), "the next outage has its own time");
+    run.send(Input::Timer(1));
+    assert_eq!(outcomes(&run.effects), []);
+    let mut patient = turn::<Codex>("go");
+    set_option(&mut patient, "reconnect-seconds", "0");
+    let mut run = Run::in_turn(&patient);
+    run.notify("error", refused());
+    assert_eq!(run.timer(), None, "zero waits without end");
+}
+
+#[test]
+fn a_retry_voids_what_was_streamed() {
+    let mut run = Run::in_turn(&turn::<Codex>("go"));
+    run.notify("item/agentMessage/delta", json!({"itemId": "a", "delta": "cut "}));
+    run.notify("error", json!({"error": {"message": "Reconnecting... 1/5"}, "willRetry": true}));
+    assert!(run.events().contains(&&Event::Discard("a".into())));
+}
+
+#[test]
+fn every_decision_that_codex_offers_is_a_choice() {
+    let mut run = Run::in_turn(&asking());
+    let amendment = json!({"acceptWithExecpolicyAmendment": {"execpolicy_amendment": ["touch"]}});
+    run.receive(&json!({"id": 7, "method": "item/commandExecution/requestApproval", "params": {
+        "threadId": "t", "turnId": "1", "itemId": "c", "command": "touch x",
+        "availableDecisions": ["accept", amendment, "cancel"],
+    }}));
+    let choices: Vec<_> = run.ask().choices.iter().map(|choice| (choice.id.clone(), choice.kind)).collect();
+    let expected = [
+        ("accept", ChoiceKind::AllowOnce),
+        ("acceptWithExecpolicyAmendment", ChoiceKind::AllowAlways),
+        ("cancel", ChoiceKind::RejectAndStop),
+        ("decline", ChoiceKind::RejectOnce),
+    ];
+    assert_eq!(choices, expected.map(|(id, kind)| (id.to_owned(), kind)));
+    assert_eq!((run.ask().tool_id.as_deref(), run.ask().title.as_str()), (Some("c"), "run touch x"));
+    run.send(answer("7", Some("acceptWithExecpolicyAmendment")));
+    assert_eq!(run.writes(), [json!({"id": 7, "result": {"decision": amendment}})]);
+    run.send(answer("7", Some("accept")));
+    assert_eq!(run.writes().len(), 1, "it is answered once");
+}
+
+#[test]
+fn no_answer_is_a_no() {
+    for (method, params, no) in [
+        ("item/commandExecution/requestApproval", json!({"itemId": "c"}), json!({"decision": "decline"})),
+        ("item/fileChange/requestApproval", json!({"itemId": "c"}), json!({"decision": "decline"})),
+        (
+            "item/permissions/requestApproval",
+            json!({"itemId": "c", "permissions": {"network": {"enabled": true}}}),
+            json!({"permissions": {}}),
+        ),
+        ("item/tool/requestUserInput", json!({"questions": [{"id": "q", "question": "?"}]}), json!({"answers": {}})),
+        ("mcpServer/elicitation/request", json!({"serverName": "s", "message": "?"}), json!({"action": "decline"})),
+    ] {
+        let mut run = Run::in_turn(&asking());
+        run.receive(&json!({"id": 9, "method": method, "params": params}));
+        assert_eq!(run.writes(), [Value::Null; 0], "{method}");
+        run.send(answer("9", None));
+        assert_eq!(run.writes(), [json!({"id": 9, "result": no})], "{method}");
+        let mut malformed = Run::in_turn(&asking());
+        malformed.receive(&json!({"id": 9, "method": method, "params": {}}));
+        assert_eq!(malformed.writes(), [json!({"id": 9, "result": no})], "a malformed {method}");
+        assert!(malformed.events().iter().any(|event| matches!(event, Event::Malformed(_))), "{method}");
+    }
+}
+
+#[test]
+fn the_approvals_decide_what_nobody_is_asked_about() {
+    // 0.142.0 asks about MCP tools whatever the policy is.
+    let meta = json!({"codex_approval_kind": "mcp_tool_call", "persist": ["session", "always"]});
+    let ask = json!({"id": 0, "method": "mcpServer/elicitation/request", "params": {
+        "serverName": "echo", "message": "Allow it?", "_meta": meta,
+    }});
+    let accepted = json!({"action": "accept", "content": {}});
+    for (approvals, result) in
+        [(Approvals::AllowAll, accepted), (Approvals::Deny, json!({"action": "decline"}))]
+    {
+        let mut run = Run::in_turn(&Turn { approvals, ..turn::<Codex>("go") });
+        run.receive(&ask);
+        assert_eq!(run.writes(), [json!({"id": 0, "result": result})]);
+    }
+    let mut run = Run::in_turn(&asking());
+    run.receive(&ask);
+    run.send(answer("0", Some("session")));
+    let result = json!({"action": "accept", "content": {}, "_meta": {"persist": "session"}});
+    assert_eq!(run.writes(), [json!({"id": 0, "result": result})]);
+}
+
+#[test]
+fn a_call_of_an_mcp_tool_that_was_not_allowed_is_denied() {
+    let item = |status: &str, error: Value| {
+        json!({"item": {"type": "mcpToolCall", "id": "c", "server": "echo", "tool": "say", "arguments": {"a": 1},
+            "status": status, "error": error}})
+    };
+    for (message, status) in
+        [("user rejected MCP tool call", ToolStatus::Denied), ("it broke", ToolStatus::Failed)]
+    {
+        let mut run = Run::in_turn(&asking());
+        run.notify("item/started", item("inProgress", Value::Null));
+        run.notify("item/completed", item("failed", json!({"message": message})));
+        let statuses: Vec<_> = run
+            .events()
+            .into_iter()
+            .filter_map(|event| if let Event::Tool(call) = event { Some(call.status) } else { None })
+            .collect();
+        assert_eq!(statuses, [ToolStatus::Running, status], "{message}");
+    }
+}
+
+#[test]
+fn an_ask_is_withdrawn_if_codex_no_longer_waits_for_it() {
+    for end in [true, false] {
+        let mut run = Run::in_turn(&asking());
+        run.receive(&json!({"id": 4, "method": "item/fileChange/requestApproval", "params": {"itemId": "c"}}));
+        if end {
+            run.notify("serverRequest/resolved", json!({"requestId": 4}));
+        } else {
+            run.send(Input::Cancel);
+            assert_eq!(run.writes()[0], json!({"id": 4, "result": {"decision": "decline"}}), "Codex waits for it");
+        }
+        assert!(run.events().contains(&&Event::AskWithdrawn("4".into())));
+    }
+}
+
+#[test]
+fn a_cancel_waits_for_the_turn_or_stops_its_start() {
+    let mut early = Run::start(&turn::<Codex>("go"));
+    early.send(Input::Cancel);
+    assert_eq!(outcomes(&early.effects), [Outcome::Cancelled]);
+    early.receive(&json!({"id": 1, "result": {}}));
+    assert_eq!(early.writes().len(), 2, "no thread is started any more: {:?}", early.writes());
+
+    let mut starting = Run::start(&turn::<Codex>("go"));
+    starting.receive(&json!({"id": 1, "result": {}}));
+    starting.receive(&json!({"id": 2, "result": {"thread": {"id": "t"}}}));
+    starting.effects.clear();
+    starting.send(Input::Cancel);
+    assert_eq!(starting.writes(), [Value::Null; 0], "the turn has no id yet");
+    starting.receive(&json!({"id": 3, "result": {"turn": {"id": "1"}}}));
+    assert_eq!(starting.writes()[0]["params"], json!({"threadId": "t", "turnId": "1"}));
+    starting.notify("turn/completed", json!({"turn": {"id": "1", "status": "interrupted"}}));
+    assert_eq!(outcomes(&starting.effects), [Outcome::Cancelled]);
+}
+
+#[test]
+fn a_message_that_is_refused_is_reported() {
+    let mut run = Run::in_turn(&turn::<Codex>("go"));
+    run.send(Input::Message("more".into()));
+    assert_eq!(run.writes()[0]["method"], "turn/steer");
+    let id = run.writes()[0]["id"].clone();
+    run.receive(&json!({"id": id, "error": {"code": -32600, "message": "no active turn to steer"}}));
+    let notices = run.events().into_iter().filter(|event| matches!(event, Event::Notice(_))).count();
+    assert_eq!((notices, outcomes(&run.effects)), (1, vec![]));
+}
+
+#[test]
+fn what_a_sub_agent_does_has_its_call_for_a_parent_and_ends_no_turn() {
+    let mut run = Run::in_turn(&turn::<Codex>("go"));
+    let call = json!({"type": "collabAgentToolCall", "id": "spawn", "tool": "spawnAgent", "status": "inProgress",
+        "receiverThreadIds": ["sub"], "prompt": "look"});
+    run.notify("item/started", json!({"item": call}));
+    let message = json!({"type": "agentMessage", "id": "m", "text": "found it"});
+    let sub = |method: &str, more: Value| {
+        let mut params = more;
+        params["threadId"] = json!("sub");
+        json!({"method": method, "params": params})
+    };
+    run.receive(&sub("item/completed", json!({"turnId": "9", "item": message})));
+    run.receive(&sub("turn/completed", json!({"turn": {"id": "9", "status": "completed"}})));
+    run.receive(&json!({"method": "item/completed", "params": {"threadId": "stranger", "item": message}}));
+    let parents: Vec<_> = run
+        .events()
+        .into_iter()
+        .filter_map(|event| if let Event::Message(part) = event { Some(part.parent.clone()) } else { None })
+        .collect();
+    assert_eq!(parents, [Some("spawn".to_owned())]);
+    assert_eq!(outcomes(&run.effects), []);
+}
+
+#[test]
+fn a_used_up_limit_says_when_to_try_again() {
+    let mut run = Run::in_turn(&turn::<Codex>("go"));
+    let window = json!({"usedPercent": 100, "resetsAt": 1_794_786_104, "windowDurationMins": 300});
+    let limits = json!({"rateLimits": {"primary": window, "secondary": null, "rateLimitReachedType": null}});
+    run.notify("account/rateLimits/updated", limits.clone());
+    run.notify("account/rateLimits/updated", limits);
+    let reported = run.events().into_iter().filter(|event| matches!(event, Event::RateLimit(_))).count();
+    assert_eq!(reported, 1, "only what has changed");
+    let error = json!({"message": "You've hit your usage limit.", "codexErrorInfo": "usageLimitExceeded"});
+    run.notify("turn/completed", json!({"turn": {"id": "1", "status": "failed", "error": error}}));
+    let ends = outcomes(&run.effects);
+    let [Outcome::Failed(failure)] = &ends[..] else { panic!("{ends:?}") };
+    assert_eq!((failure.class, &failure.retry), (ErrorClass::Quota, &Retry::At(1_794_786_104)));
+}
+
+#[test]
+fn an_answer_with_a_schema_is_reported_as_json() {
+    let schema = Some(r#"{"type":"object"}"#.to_owned());
+    for (text, structured) in [(r#"{"a":1}"#, Some(r#"{"a":1}"#)), ("pong", None)] {
+        let mut run = Run::in_turn(&Turn { output_schema: schema.clone(), ..turn::<Codex>("go") });
+        run.notify("item/completed", json!({"item": {"type": "agentMessage", "id": "m", "text": text}}));
+        run.notify("turn/completed", json!({"turn": {"id": "1", "status": "completed"}}));
+        let end = run.events().into_iter().find_map(|event| match event {
+            Event::TurnEnded(end) => Some(end.structured_output.clone()),
+            _ => None,
+        });
+        assert_eq!(end, Some(structured.map(str::to_owned)));
+    }
+}
+
+#[test]
+fn what_is_not_known_is_drift_and_requests_are_answered_all_the_same() {
+    let mut run = Run::in_turn(&turn::<Codex>("go"));
+    run.notify("thing/happened", json!({}));
+    run.notify("item/completed", json!({"item": {"type": "dream", "id": "d"}}));
+    run.receive(&json!({"id": 5, "method": "thing/wanted", "params": {}}));
+    run.receive(&json!({"id": 6, "method": "attestation/generate", "params": {}}));
+    let unknown: Vec<_> = run
+        .events()
+        .into_iter()
+        .filter_map(|event| if let Event::Unknown(native) = event { Some(native.as_str()) } else { None })
+        .collect();
+    assert_eq!(unknown, ["thing/happened", "item:dream", "thing/wanted"]);
+    let codes: Vec<_> = run.writes().iter().map(|line| line["error"]["code"].clone()).collect();
+    assert_eq!(codes, [json!(-32601), json!(-32601)]);
+}
+
+#[test]
+fn without_streaming_only_whole_messages_come() {
+    let mut run = Run::in_turn(&Turn { stream_text: false, ..turn::<Codex>("go") });
+    run.notify("item/agentMessage/delta", json!({"itemId": "a", "delta": "hel"}));
+    run.notify("item/completed", json!({"item": {"type": "agentMessage", "id": "a", "text": "hello"}}));
+    assert!(matches!(run.events()[..], [Event::Message(_)]), "{:?}", run.events());
+}
