@@ -41,3 +41,26 @@ fn app_server() -> Capabilities {
         | Capabilities::STEERING
         | Capabilities::INTERRUPT
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use wharf_adapter::Support;
+    use wharf_adapter::testing::{FakeHost, environment};
+
+    #[test]
+    fn the_version_is_what_codex_prints() {
+        for (printed, version, support) in [
+            ("codex-cli 0.169.0\n", Some("0.169.0"), Support::Tested),
+            ("codex-cli 0.150.0\n", Some("0.150.0"), Support::BetweenTested),
+            ("codex-cli 0.170.0-alpha.2\n", Some("0.170.0"), Support::NewerUntested),
+            ("codex-cli 0.99.0\n", Some("0.99.0"), Support::OlderUntested),
+            ("what?\n", None, Support::BestEffort),
+        ] {
+            let host = FakeHost::default().program("codex", "/bin/codex").output("/bin/codex --version", 0, printed);
+            let binary = resolve(&host, &environment()).expect("it is installed");
+            assert_eq!((binary.version.as_deref(), binary.support), (version, support));
+        }
+        assert!(resolve(&FakeHost::default(), &environment()).is_err());
+    }
+}

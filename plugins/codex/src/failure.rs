@@ -76,7 +76,8 @@ pub(crate) fn from_text(message: &str) -> Failure {
 
 /// A failure from an error object of `app-server`.
 pub(crate) fn from_error(error: Json<'_>) -> Failure {
-    let [message, info, details] = error.select(["message", "codexErrorInfo", "additionalDetails"]).unwrap_or([MISSING; 3]);
+    let [message, info, details] =
+        error.select(["message", "codexErrorInfo", "additionalDetails"]).unwrap_or([MISSING; 3]);
     let (kind, status) = match info.name() {
         Some(kind) => (Some(kind), None),
         None => match info.fields().next() {

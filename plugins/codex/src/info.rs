@@ -15,8 +15,7 @@ pub(crate) const KEY: &str = "CODEX_API_KEY";
 pub(crate) const OTHER_KEY: &str = "OPENAI_API_KEY";
 
 /// Read by Codex itself, and passed to it if they are set.
-const PASSED_THROUGH: [&str; 5] =
-    ["OPENAI_BASE_URL", "OPENAI_ORGANIZATION", "OPENAI_PROJECT", "CODEX_CA_CERTIFICATE", "CODEX_SQLITE_HOME"];
+const PASSED_THROUGH: [&str; 3] = ["OPENAI_ORGANIZATION", "CODEX_CA_CERTIFICATE", "CODEX_SQLITE_HOME"];
 
 /// The adapter's description. It requests no network: Codex itself lists its models.
 pub(crate) fn describe() -> AdapterInfo {
@@ -51,4 +50,17 @@ pub(crate) fn describe() -> AdapterInfo {
             "keep AGENTS.md of the workspace out of the prompt",
         );
     AdapterInfo { tested_with: TESTED.to_string(), install_hint: INSTALL.to_owned(), ..info }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_option_is_documented() {
+        let page = include_str!("../../../docs/adapters/codex.md");
+        for option in describe().options {
+            assert!(page.contains(&format!("\n| `{}` |", option.name)), "{} is not on its page", option.name);
+        }
+    }
 }

@@ -5,9 +5,7 @@
 
 use crate::changes;
 use wharf_adapter::json::Object;
-use wharf_adapter::{
-    Calls, Drafts, Effects, Event, Json, LogLevel, Malformed, Text, ToolCall, ToolStatus, json,
-};
+use wharf_adapter::{Calls, Drafts, Effects, Event, Json, LogLevel, Malformed, Text, ToolCall, ToolStatus, json};
 
 /// What Codex gives for the error of a call of an MCP tool that was not allowed.
 const DENIALS: [&str; 3] = [
@@ -85,7 +83,8 @@ impl Items {
             }
             "todo_list" => out.emit(Event::Plan(item.get("items").raw().to_owned())),
             "contextCompaction" => {
-                let text = if phase == Phase::Started { "the context is compacted" } else { "the context was compacted" };
+                let text =
+                    if phase == Phase::Started { "the context is compacted" } else { "the context was compacted" };
                 out.notice(LogLevel::Info, text);
             }
             // A warning. It may come before the turn starts.
@@ -150,10 +149,8 @@ impl Items {
     }
 
     fn command(&mut self, phase: Phase, id: &str, item: Json<'_>, parent: Option<&str>, out: &mut Effects) {
-        let [output, exit_code] = [
-            item.first_of(&["aggregatedOutput", "aggregated_output"]),
-            item.first_of(&["exitCode", "exit_code"]),
-        ];
+        let [output, exit_code] =
+            [item.first_of(&["aggregatedOutput", "aggregated_output"]), item.first_of(&["exitCode", "exit_code"])];
         let call = ToolCall {
             input: input(item, &["command", "cwd"]),
             // It is empty until the command has ended.
@@ -182,9 +179,9 @@ impl Items {
         if DENIALS.iter().any(|denial| message.is(denial)) {
             call.status = ToolStatus::Denied;
         }
-        let mut name = server.string().unwrap_or_default();
-        name.push('.');
-        name.push_str(&tool.str().unwrap_or_default());
+        let (server, tool) = (server.str().unwrap_or_default(), tool.str().unwrap_or_default());
+        // As the model is shown it by older versions.
+        let name = ["mcp__", &server, "__", &tool].concat();
         self.call(call, &name, parent, out);
     }
 

@@ -12,7 +12,8 @@ use crate::toml;
 use crate::transport::Transport;
 use wharf_adapter::json::Object;
 use wharf_adapter::{
-    Binary, ErrorClass, ExitBehavior, Failure, Json, Launch, Login, Retry, SessionChoice, Setting, Settings, Turn, Version,
+    Binary, ErrorClass, ExitBehavior, Failure, Json, Launch, Login, Retry, SessionChoice, Setting, Settings, Turn,
+    Version,
 };
 
 /// Linux limits an argument to 128 KiB.
@@ -38,7 +39,8 @@ pub(crate) fn build(settings: &mut Settings<'_>, transport: Transport, binary: &
     settings.unsupported(Setting::FallbackModel, "Codex has no fallback model");
     settings.unsupported(Setting::MaxTurns, "Codex has no limit of model calls");
     settings.unsupported(Setting::MaxCost, "Codex does not know costs");
-    settings.unsupported(Setting::Tools, "Codex has no rules for its tools: see the options sandbox and approval-policy");
+    settings
+        .unsupported(Setting::Tools, "Codex has no rules for its tools: see the options sandbox and approval-policy");
     settings.unsupported(Setting::Autopilot, "Codex has no autopilot: a turn always continues until it is done");
     Ok(launch)
 }

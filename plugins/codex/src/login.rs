@@ -47,3 +47,51 @@ fn value<'a>(config: &'a str, key: &str) -> Option<&'a str> {
     let quote = value.chars().next().filter(|quote| matches!(quote, '"' | '\''))?;
     value[1..].split(quote).next()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use wharf_adapter::testing::FakeHost;
+
+    fn checked(host: &FakeHost) -> Login {
+        check(host, Some("/home/user"))
+    }
+
+    #[test]
+    fn a_login_is_found_where_codex_looks_for_it() {
+        let present = |by: &str| Login::Present(by.to_owned());
+        assert_eq!(checked(&FakeHost::default()), Login::Missing(MISSING.to_owned()));
+        assert_eq!(checked(&FakeHost::default().with_variable(KEY, "sk")), present(KEY));
+        for stored in [r#"{"OPENAI_API_KEY":"sk"}"#, r#"{"OPENAI_API_KEY":null,"tokens":{"id_token":"x"}}"#] {
+            let home = FakeHost::default().file("/home/user/.codex/auth.json", stored);
+            assert_eq!(checked(&home), present("codex login"));
+            let elsewhere = FakeHost::default().with_variable("CODEX_HOME", "/c").file("/c/auth.json", stored);
+            assert_eq!(checked(&elsewhere), present("codex login"));
+        }
+        let empty = FakeHost::default().file("/home/user/.codex/auth.json", r#"{"OPENAI_API_KEY":null}"#);
+        assert_eq!(checked(&empty), Login::Missing(MISSING.to_owned()));
+    }
+
+    #[test]
+    fn a_key_that_codex_does_not_read_is_no_login() {
+        let host = FakeHost::default().with_variable(OTHER_KEY, "sk");
+        assert_eq!(checked(&host), Login::Missing(NOT_READ.to_owned()));
+    }
+
+    #[test]
+    fn what_only_codex_can_know_is_unknown() {
+        for (config, login) in [
+            ("model_provider = \"lab\"\n", Login::Unknown),
+            ("model = 'm'\nmodel_provider='lab' # mine\n", Login::Unknown),
+            ("model_provider = \"openai\"\n", Login::Missing(MISSING.to_owned())),
+            ("[profiles.x]\nmodel_provider = \"lab\"\n", Login::Missing(MISSING.to_owned())),
+            ("cli_auth_credentials_store = \"keyring\"\n", Login::Unknown),
+            ("# model_provider = \"lab\"\n", Login::Missing(MISSING.to_owned())),
+            ("model_provider = \"é", Login::Unknown),
+            ("model_provider = 7", Login::Missing(MISSING.to_owned())),
+        ] {
+            let host = FakeHost::default().file("/home/user/.codex/config.toml", config);
+            assert_eq!(checked(&host), login, "{config}");
+        }
+    }
+}

@@ -33,14 +33,7 @@ fn read(models: Json<'_>) -> Vec<Model> {
 
 fn model(entry: Json<'_>) -> Option<(u64, Model)> {
     let [slug, name, visibility, priority, efforts, context] = entry
-        .select([
-            "slug",
-            "display_name",
-            "visibility",
-            "priority",
-            "supported_reasoning_levels",
-            "context_window",
-        ])
+        .select(["slug", "display_name", "visibility", "priority", "supported_reasoning_levels", "context_window"])
         .ok()?;
     visibility.is("list").then_some(())?;
     let id = slug.string()?;
@@ -56,4 +49,38 @@ fn model(entry: Json<'_>) -> Option<(u64, Model)> {
         extra: None,
     };
     Some((priority.u64().unwrap_or(u64::MAX), model))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use wharf_adapter::testing::FakeHost;
+
+    const LIST: &str = r#"{"models":[
+        {"slug":"big","display_name":"Big","visibility":"list","priority":2,"context_window":272000,
+         "supported_reasoning_levels":[{"effort":"low","description":"x"},{"effort":"max","description":"y"}]},
+        {"slug":"usual","display_name":"Usual","visibility":"list","priority":1},
+        {"slug":"internal","visibility":"hide","priority":0}]}"#;
+
+    fn listed(host: &FakeHost) -> ModelList {
+        list(host, Some(&Binary::at("/bin/codex".to_owned())))
+    }
+
+    #[test]
+    fn codex_lists_its_models_in_its_own_order() {
+        let ModelList::Models(models) = listed(&FakeHost::default().output("/bin/codex debug models", 0, LIST)) else {
+            panic!("no list")
+        };
+        let ids: Vec<_> = models.iter().map(|model| (model.id.as_str(), model.is_default)).collect();
+        assert_eq!(ids, [("usual", true), ("big", false)]);
+        assert_eq!((models[1].efforts.join(","), models[1].context), ("low,max".to_owned(), Some(272_000)));
+    }
+
+    #[test]
+    fn without_the_accounts_list_there_is_the_one_of_the_version() {
+        let bundled = FakeHost::default().output("/bin/codex debug models --bundled", 0, LIST);
+        assert!(matches!(listed(&bundled), ModelList::Models(models) if models.len() == 2));
+        assert!(matches!(listed(&FakeHost::default()), ModelList::Unavailable(_)));
+        assert!(matches!(list(&FakeHost::default(), None), ModelList::Unavailable(_)));
+    }
 }

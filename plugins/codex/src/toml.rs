@@ -40,8 +40,10 @@ mod tests {
     #[test]
     fn json_becomes_toml_on_one_line() {
         for (json, toml) in [
-            (r#"{"command":"a b","args":["-x",1,true,1.5],"env":{"A B":"é\"\\\n"}}"#,
-             r#"{"command"="a b","args"=["-x",1,true,1.5],"env"={"A B"="é\"\\\n"}}"#),
+            (
+                r#"{"command":"a b","args":["-x",1,true,1.5],"env":{"A B":"é\"\\\n"}}"#,
+                r#"{"command"="a b","args"=["-x",1,true,1.5],"env"={"A B"="é\"\\\n"}}"#,
+            ),
             (r#"{"a":null,"b":[null]}"#, r#"{"b"=[]}"#),
             ("\"\u{7f}\"", r#""\u007F""#),
             ("{}", "{}"),

@@ -195,8 +195,7 @@ fn a_fork_does_not_count_what_its_origin_used() {
     let figures = |input: u64| json!({"totalTokens": input + 20, "inputTokens": input, "outputTokens": 20});
     run.notify("thread/tokenUsage/updated", json!({"tokenUsage": {"total": figures(200), "last": figures(100)}}));
     run.notify("thread/tokenUsage/updated", json!({"tokenUsage": {"total": figures(350), "last": figures(150)}}));
-    let turn: Vec<_> =
-        usages(&run.effects).into_iter().filter(|usage| usage.scope == UsageScope::TurnTotal).collect();
+    let turn: Vec<_> = usages(&run.effects).into_iter().filter(|usage| usage.scope == UsageScope::TurnTotal).collect();
     assert_eq!(turn.iter().map(|usage| usage.input).collect::<Vec<_>>(), [Some(100), Some(250)]);
 }
 
@@ -304,9 +303,7 @@ fn the_approvals_decide_what_nobody_is_asked_about() {
         "serverName": "echo", "message": "Allow it?", "_meta": meta,
     }});
     let accepted = json!({"action": "accept", "content": {}});
-    for (approvals, result) in
-        [(Approvals::AllowAll, accepted), (Approvals::Deny, json!({"action": "decline"}))]
-    {
+    for (approvals, result) in [(Approvals::AllowAll, accepted), (Approvals::Deny, json!({"action": "decline"}))] {
         let mut run = Run::in_turn(&Turn { approvals, ..turn::<Codex>("go") });
         run.receive(&ask);
         assert_eq!(run.writes(), [json!({"id": 0, "result": result})]);
@@ -324,9 +321,7 @@ fn a_call_of_an_mcp_tool_that_was_not_allowed_is_denied() {
         json!({"item": {"type": "mcpToolCall", "id": "c", "server": "echo", "tool": "say", "arguments": {"a": 1},
             "status": status, "error": error}})
     };
-    for (message, status) in
-        [("user rejected MCP tool call", ToolStatus::Denied), ("it broke", ToolStatus::Failed)]
-    {
+    for (message, status) in [("user rejected MCP tool call", ToolStatus::Denied), ("it broke", ToolStatus::Failed)] {
         let mut run = Run::in_turn(&asking());
         run.notify("item/started", item("inProgress", Value::Null));
         run.notify("item/completed", item("failed", json!({"message": message})));
