@@ -3,8 +3,13 @@
 //!
 //! Each is a request that Codex waits for. Every one gets an answer, a malformed one a no.
 
+use crate::items::{COMMAND, Items, PATCH, mcp_name};
+use crate::shell;
 use wharf_adapter::json::{Object, array, quote};
-use wharf_adapter::{Answer, Approvals, Ask, AskKind, Choice, ChoiceKind, Json, Malformed};
+use wharf_adapter::{
+    Action, Answer, Approvals, Ask, AskKind, Choice, ChoiceKind, FieldAnswer, FileWrite, Json, Malformed, McpCall,
+    Question,
+};
 
 /// An ask that was not answered yet.
 #[derive(Debug)]
@@ -15,8 +20,18 @@ pub(crate) struct OpenAsk {
     results: Vec<(Choice, String)>,
     /// The result that says no.
     no: String,
-    /// The question that free text answers.
-    question: Option<String>,
+    /// What else than a choice is asked for.
+    value: Value,
+}
+
+/// What an answer contains beside a choice.
+#[derive(Debug, PartialEq, Eq)]
+enum Value {
+    None,
+    /// The answers to a form.
+    Fields,
+    /// A value with a schema.
+    Content,
 }
 
 /// An ask that Codex has just asked, for the caller and for its answer.
@@ -28,8 +43,12 @@ pub(crate) struct Asked {
 impl OpenAsk {
     /// The result of the request for an answer.
     pub(crate) fn result(&self, answer: &Answer) -> String {
-        if let (Some(question), Some(text)) = (&self.question, &answer.text) {
-            return answered(question, text);
+        match &answer.value {
+            _ if self.value == Value::Fields && !answer.fields.is_empty() => return answered(&answer.fields),
+            Some(value) if self.value == Value::Content => {
+                return Object::new().str("action", "accept").raw("content", value).finish();
+            }
+            _ => {}
         }
         let chosen = answer.choice.as_deref();
         let result = self.results.iter().find(|(choice, _)| Some(choice.id.as_str()) == chosen);
@@ -70,14 +89,14 @@ pub(crate) fn refusal(method: &str) -> Option<&'static str> {
 }
 
 /// Reads a request.
-pub(crate) fn read(id: &str, method: &str, params: Json<'_>) -> Result<Option<Asked>, Malformed> {
+pub(crate) fn read(id: &str, method: &str, params: Json<'_>, items: &Items) -> Result<Option<Asked>, Malformed> {
     let no = refusal(method).unwrap_or_default();
     Ok(Some(match method {
         "item/commandExecution/requestApproval" => command(id, params, no)?,
-        "item/fileChange/requestApproval" => patch(id, params, no)?,
+        "item/fileChange/requestApproval" => patch(id, params, no, items)?,
         "item/permissions/requestApproval" => permissions(id, params, no)?,
         "item/tool/requestUserInput" => question(id, params, no)?,
-        "mcpServer/elicitation/request" => elicitation(id, params, no)?,
+        "mcpServer/elicitation/request" => elicitation(id, params, no, items)?,
         _ => return Ok(None),
     }))
 }
@@ -92,24 +111,33 @@ fn command(id: &str, params: Json<'_>, no: &str) -> Result<Asked, Malformed> {
             results.extend(decision(Json::parse(&quote(default))));
         }
     }
-    let title = match command.filled() {
-        Some(command) => format!("run {command}"),
-        None => params.get("reason").filled().map_or("run a command".to_owned(), |reason| reason.into_owned()),
-    };
-    Ok(permission(id, "command_execution", title, Some(call), params, results, no))
+    let mut ask = permission(id, COMMAND, params);
+    ask.tool_id = Some(call);
+    match command.filled() {
+        Some(command) => {
+            let script = shell::script(&command);
+            ask.title = format!("run {script}");
+            ask.actions.push(Action::Run(script));
+        }
+        None => ask.title = reason(params).unwrap_or_else(|| "run a command".to_owned()),
+    }
+    Ok(asked(ask, results, no))
 }
 
-fn patch(id: &str, params: Json<'_>, no: &str) -> Result<Asked, Malformed> {
+fn patch(id: &str, params: Json<'_>, no: &str, items: &Items) -> Result<Asked, Malformed> {
     let call = params.get("itemId").string().ok_or(Malformed)?;
     let decisions = ["\"accept\"", "\"acceptForSession\"", "\"decline\"", "\"cancel\""];
     let results = decisions.into_iter().filter_map(|name| decision(Json::parse(name))).collect();
-    let title = params.get("reason").filled().map_or("change files".to_owned(), |reason| reason.into_owned());
-    Ok(permission(id, "file_change", title, Some(call), params, results, no))
+    let mut ask = permission(id, PATCH, params);
+    ask.title = reason(params).unwrap_or_else(|| "change files".to_owned());
+    ask.actions = items.patch_actions(&call);
+    ask.tool_id = Some(call);
+    Ok(asked(ask, results, no))
 }
 
 /// The sandbox is too narrow for what the model intends.
 fn permissions(id: &str, params: Json<'_>, no: &str) -> Result<Asked, Malformed> {
-    let [call, wanted, reason] = params.select(["itemId", "permissions", "reason"])?;
+    let [call, wanted] = params.select(["itemId", "permissions"])?;
     let call = call.string().ok_or(Malformed)?;
     let granted = |scope: &str| Object::new().raw("permissions", wanted.raw()).str("scope", scope).finish();
     let results = vec![
@@ -117,31 +145,32 @@ fn permissions(id: &str, params: Json<'_>, no: &str) -> Result<Asked, Malformed>
         (choice("session", ChoiceKind::AllowAlways, "allow for this session"), granted("session")),
         (choice("decline", ChoiceKind::RejectOnce, "reject"), no.to_owned()),
     ];
-    let title = reason.filled().map_or("have more permissions".to_owned(), |reason| reason.into_owned());
-    Ok(permission(id, "permissions", title, Some(call), params, results, no))
+    let mut ask = permission(id, "permissions", params);
+    ask.title = reason(params).unwrap_or_else(|| "have more permissions".to_owned());
+    ask.tool_id = Some(call);
+    let paths =
+        |key: &str| -> Vec<String> { wanted.at(&["fileSystem", key]).items().filter_map(Json::string).collect() };
+    ask.actions.extend(paths("read").into_iter().map(Action::Read));
+    ask.actions.extend(paths("write").into_iter().map(|path| Action::Write(FileWrite { path, diff: None })));
+    Ok(asked(ask, results, no))
 }
 
-fn permission(
-    id: &str,
-    tool: &str,
-    title: String,
-    call: Option<String>,
-    params: Json<'_>,
-    results: Vec<(Choice, String)>,
-    no: &str,
-) -> Asked {
-    let ask = Ask {
-        id: id.to_owned(),
-        kind: AskKind::Permission,
-        title,
-        tool: Some(tool.to_owned()),
-        tool_id: call,
-        detail: params.raw().to_owned(),
-        choices: results.iter().map(|(choice, _)| choice.clone()).collect(),
-        free_text: false,
-        input_editable: false,
-    };
-    Asked { ask, open: OpenAsk { id: id.to_owned(), results, no: no.to_owned(), question: None } }
+/// A permission to use a tool, without its choices.
+fn permission(id: &str, tool: &str, params: Json<'_>) -> Ask {
+    let mut ask = Ask::new(id, AskKind::Permission, String::new());
+    ask.tool = Some(tool.to_owned());
+    params.raw().clone_into(&mut ask.detail);
+    ask
+}
+
+fn reason(params: Json<'_>) -> Option<String> {
+    params.get("reason").filled().map(|reason| reason.into_owned())
+}
+
+/// The ask with its choices.
+fn asked(mut ask: Ask, results: Vec<(Choice, String)>, no: &str) -> Asked {
+    ask.choices = results.iter().map(|(choice, _)| choice.clone()).collect();
+    Asked { open: OpenAsk { id: ask.id.clone(), results, no: no.to_owned(), value: Value::None }, ask }
 }
 
 /// A decision that Codex offers: a word, or an object with what it would remember.
@@ -163,39 +192,45 @@ fn choice(id: &str, kind: ChoiceKind, label: &str) -> Choice {
     Choice { id: id.to_owned(), kind, label: label.to_owned() }
 }
 
-/// The result for a question of the model.
-fn answered(question: &str, text: &str) -> String {
-    let answers = Object::new().raw("answers", &array([quote(text)]));
-    Object::new().object("answers", Object::new().object(question, answers)).finish()
+/// The result for questions of the model.
+fn answered(fields: &[FieldAnswer]) -> String {
+    let answers = fields.iter().fold(Object::new(), |answers, field| {
+        let texts = field.choices.iter().chain(&field.text).map(|text| quote(text));
+        answers.object(&field.question, Object::new().raw("answers", &array(texts)))
+    });
+    Object::new().object("answers", answers).finish()
 }
 
-/// A question of the model. Of several, the first is asked.
+/// Questions of the model.
 fn question(id: &str, params: Json<'_>, no: &str) -> Result<Asked, Malformed> {
-    let first = params.get("questions").items().next().ok_or(Malformed)?;
-    let [question, text, options, other] = first.select(["id", "question", "options", "isOther"])?;
-    let (question, title) = (question.string().ok_or(Malformed)?, text.string().ok_or(Malformed)?);
+    let form: Vec<Question> = params.get("questions").items().filter_map(of_form).collect();
+    let first = form.first().ok_or(Malformed)?;
+    let mut ask = Ask::new(id, AskKind::Question, first.text.clone());
+    params.raw().clone_into(&mut ask.detail);
+    ask.tool_id = params.get("itemId").string();
+    ask.form = form;
+    Ok(Asked { open: OpenAsk { id: id.to_owned(), results: vec![], no: no.to_owned(), value: Value::Fields }, ask })
+}
+
+fn of_form(question: Json<'_>) -> Option<Question> {
+    let [id, header, text, options, other] =
+        question.select(["id", "header", "question", "options", "isOther"]).ok()?;
     let labels = options.items().filter_map(|option| option.get("label").string());
-    let results: Vec<(Choice, String)> =
-        labels.map(|label| (choice(&label, ChoiceKind::Other, &label), answered(&question, &label))).collect();
-    let ask = Ask {
-        id: id.to_owned(),
-        kind: AskKind::Question,
-        title,
-        tool: None,
-        tool_id: params.get("itemId").string(),
-        detail: params.raw().to_owned(),
-        choices: results.iter().map(|(choice, _)| choice.clone()).collect(),
-        free_text: results.is_empty() || other.is_true(),
-        input_editable: false,
-    };
-    let question = ask.free_text.then_some(question);
-    Ok(Asked { open: OpenAsk { id: id.to_owned(), results, no: no.to_owned(), question }, ask })
+    let choices: Vec<Choice> = labels.map(|label| choice(&label, ChoiceKind::Other, &label)).collect();
+    Some(Question {
+        id: id.string()?,
+        title: header.string().unwrap_or_default(),
+        text: text.string()?,
+        free_text: choices.is_empty() || other.is_true(),
+        choices,
+        multiple: false,
+    })
 }
 
 /// A question of an MCP server, or of Codex about a tool of one.
-fn elicitation(id: &str, params: Json<'_>, no: &str) -> Result<Asked, Malformed> {
-    let [server, message, meta] = params.select(["serverName", "message", "_meta"])?;
-    let is_approval = meta.get("codex_approval_kind").is("mcp_tool_call");
+fn elicitation(id: &str, params: Json<'_>, no: &str, items: &Items) -> Result<Asked, Malformed> {
+    let [server, message, meta, schema] = params.select(["serverName", "message", "_meta", "requestedSchema"])?;
+    let (server, title) = (server.string().unwrap_or_default(), message.string().ok_or(Malformed)?);
     let accept = Object::new().str("action", "accept").raw("content", "{}");
     let mut results = vec![(choice("accept", ChoiceKind::AllowOnce, "accept"), accept.clone().finish())];
     if meta.get("persist").items().any(|scope| scope.is("session")) {
@@ -203,10 +238,23 @@ fn elicitation(id: &str, params: Json<'_>, no: &str) -> Result<Asked, Malformed>
         results.push((choice("session", ChoiceKind::AllowAlways, "accept for this session"), for_session));
     }
     results.push((choice("decline", ChoiceKind::RejectOnce, "decline"), no.to_owned()));
-    let title = message.string().ok_or(Malformed)?;
-    let mut asked = permission(id, &server.str().unwrap_or_default(), title, None, params, results, no);
-    if !is_approval {
-        asked.ask.kind = AskKind::Question;
+    let mut ask = permission(id, &server, params);
+    ask.title = title;
+    if !meta.get("codex_approval_kind").is("mcp_tool_call") {
+        ask.kind = AskKind::Question;
+        ask.schema = Some(schema.raw().to_owned()).filter(|_| schema.is_object());
+        let mut asked = asked(ask, results, no);
+        asked.open.value = Value::Content;
+        return Ok(asked);
     }
-    Ok(asked)
+    // 0.142.0 does not name the tool: it is that of the call that waits.
+    let open = items.mcp_open(&server);
+    ask.tool_id = open.map(|(id, _)| id.to_owned());
+    let tool = meta.get("tool_name").string().or_else(|| open.map(|(_, call)| call.tool.clone()));
+    if let Some(tool) = tool {
+        let call = McpCall { server, tool };
+        ask.tool = Some(mcp_name(&call));
+        ask.actions.push(Action::CallTool(call));
+    }
+    Ok(asked(ask, results, no))
 }

@@ -1,7 +1,9 @@
 //! Finding Codex: its program, its version, and what that version can do.
 
 use crate::info::INSTALL;
+use crate::launch::can_fork;
 use crate::login;
+use crate::transport::Transport;
 use wharf_adapter::{Binary, Capabilities, Environment, Failure, Host, Probe, Tested, Version, locate};
 
 /// The versions that the adapter was tested with.
@@ -15,7 +17,8 @@ pub(crate) fn resolve(host: &dyn Host, environment: &Environment) -> Result<Bina
     let mut binary = Binary::at(locate(host, environment, &["codex"], INSTALL)?);
     let version = Probe::new(host, &binary).version();
     binary.set_version(version, TESTED, &[], INSTALL);
-    binary.capabilities = app_server();
+    binary.transport(Transport::AppServer.name(), app_server());
+    binary.transport(Transport::Exec.name(), exec(&binary));
     binary.login = login::check(host, environment.home.as_deref());
     Ok(binary)
 }
@@ -29,6 +32,7 @@ fn common() -> Capabilities {
         | Capabilities::TOKEN_USAGE
         | Capabilities::MCP_SERVERS
         | Capabilities::STRUCTURED_OUTPUT
+        | Capabilities::ATTACHMENTS
 }
 
 /// What `app-server` can do.
@@ -40,6 +44,11 @@ fn app_server() -> Capabilities {
         | Capabilities::ASKS
         | Capabilities::STEERING
         | Capabilities::INTERRUPT
+}
+
+/// What `exec` of this version can do.
+fn exec(binary: &Binary) -> Capabilities {
+    if can_fork(binary) { common() | Capabilities::SESSION_FORK } else { common() }
 }
 
 #[cfg(test)]
@@ -62,5 +71,21 @@ mod tests {
             assert_eq!((binary.version.as_deref(), binary.support), (version, support));
         }
         assert!(resolve(&FakeHost::default(), &environment()).is_err());
+    }
+
+    #[test]
+    fn the_better_transport_comes_first_and_nothing_is_claimed_that_was_not_seen() {
+        for (version, forks) in [("0.142.0", false), ("0.150.0", false), ("0.166.0", true), ("0.169.0", true)] {
+            let printed = format!("codex-cli {version}");
+            let host = FakeHost::default().program("codex", "/bin/codex").output("/bin/codex --version", 0, &printed);
+            let binary = resolve(&host, &environment()).expect("it is installed");
+            let names: Vec<&str> = binary.transports.iter().map(|transport| transport.name.as_str()).collect();
+            assert_eq!(names, ["app-server", "exec"]);
+            let [server, exec] = [0, 1].map(|at| binary.transports[at].capabilities);
+            assert!(server.contains(Capabilities::ASKS | Capabilities::SESSION_FORK), "{version}");
+            assert_eq!(exec.contains(Capabilities::SESSION_FORK), forks, "{version}");
+            let lacks = Capabilities::STREAMING | Capabilities::ASKS | Capabilities::STEERING | Capabilities::DUPLEX;
+            assert!(!exec.intersects(lacks), "{version}");
+        }
     }
 }

@@ -4,7 +4,7 @@
 //! the process may take five more seconds to exit. A line `error` is not the end.
 
 use crate::failure;
-use crate::items::{Items, Phase};
+use crate::items::{Items, Stage};
 use crate::outage::Outage;
 use crate::usage;
 use wharf_adapter::{
@@ -50,8 +50,8 @@ impl Exec {
         match kind {
             "thread.started" => self.thread(line.get("thread_id").string().ok_or(Malformed)?, out),
             "turn.started" => {}
-            "item.started" | "item.updated" => self.item(Phase::Started, line, out)?,
-            "item.completed" => self.item(Phase::Completed, line, out)?,
+            "item.started" | "item.updated" => self.item(Stage::Started, line, out)?,
+            "item.completed" => self.item(Stage::Completed, line, out)?,
             "error" => self.error(&line.get("message").str().ok_or(Malformed)?, out),
             "turn.completed" => {
                 usage::of_thread(line.get("usage"), out);
@@ -80,8 +80,8 @@ impl Exec {
         }
     }
 
-    fn item(&mut self, phase: Phase, line: Json<'_>, out: &mut Effects) -> Result<(), Malformed> {
-        if self.items.item(phase, line.get("item"), None, out)? {
+    fn item(&mut self, stage: Stage, line: Json<'_>, out: &mut Effects) -> Result<(), Malformed> {
+        if self.items.item(stage, line.get("item"), None, out)? {
             self.outage.over();
         }
         Ok(())

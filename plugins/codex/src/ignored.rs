@@ -48,7 +48,6 @@ pub(crate) const NOTIFICATIONS: Ignored = Ignored::new(&[
     "thread/environment/disconnected",
     "thread/goal/cleared",
     "thread/goal/updated",
-    "thread/name/updated",
     "thread/prediction/updated",
     "thread/project/updated",
     "thread/queue/changed",

@@ -1,8 +1,8 @@
 //! The adapter's name, options and requested access.
 
 use crate::binary::TESTED;
+use crate::outage;
 use crate::permissions::{POLICIES, POLICY, SANDBOX, SANDBOXES};
-use crate::{outage, transport};
 use wharf_adapter::{AdapterInfo, OptionKind};
 
 /// Shown if the program is missing.
@@ -28,7 +28,6 @@ pub(crate) fn describe() -> AdapterInfo {
         .file("~/.codex/config.toml")
         .file("$CODEX_HOME/auth.json")
         .file("$CODEX_HOME/config.toml")
-        .choice(transport::OPTION, &["app-server", "exec"], "how to talk to Codex; exec has no streaming and no asks")
         .choice(SANDBOX, &SANDBOXES, "the sandbox for commands, instead of the one for the approvals")
         .choice(POLICY, &POLICIES, "when Codex asks, instead of the policy for the approvals")
         .option(

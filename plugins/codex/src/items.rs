@@ -3,9 +3,13 @@
 //!
 //! A command that the sandbox stops, and a tool that Codex does not know, are no items: only the model learns of them.
 
-use crate::changes;
+use crate::changes::{self, Change};
+use crate::shell;
 use wharf_adapter::json::Object;
-use wharf_adapter::{Calls, Drafts, Effects, Event, Json, LogLevel, Malformed, Text, ToolCall, ToolStatus, json};
+use wharf_adapter::{
+    Action, Calls, Compaction, Drafts, Effects, Event, Json, LogLevel, Malformed, McpCall, Phase, PlanItem, PlanStatus,
+    Text, ToolCall, ToolKind, ToolStatus, json,
+};
 
 /// What Codex gives for the error of a call of an MCP tool that was not allowed.
 const DENIALS: [&str; 3] = [
@@ -14,19 +18,32 @@ const DENIALS: [&str; 3] = [
     "MCP tool call requires approval, but approval policy is never",
 ];
 
+/// The names of Codex's own tools here: the model is shown other ones, which differ from model to model.
+pub(crate) const COMMAND: &str = "command_execution";
+pub(crate) const PATCH: &str = "file_change";
+
 /// Which line an item comes in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Phase {
+pub(crate) enum Stage {
     /// It may change.
     Started,
     /// It is final.
     Completed,
 }
 
+/// What an ask about an open call needs to know of it.
+#[derive(Debug)]
+enum Open {
+    Patch(Vec<Change>),
+    /// A tool of an MCP server.
+    Mcp(McpCall),
+    Other,
+}
+
 /// The items of a turn that have not ended.
 #[derive(Debug, Default)]
 pub(crate) struct Items {
-    calls: Calls,
+    calls: Calls<Open>,
     drafts: Drafts,
     /// The threads of sub-agents, and the calls that started them.
     subagents: Vec<(String, String)>,
@@ -46,7 +63,7 @@ impl Items {
     /// has answered.
     pub(crate) fn item(
         &mut self,
-        phase: Phase,
+        stage: Stage,
         item: Json<'_>,
         parent: Option<&str>,
         out: &mut Effects,
@@ -54,38 +71,30 @@ impl Items {
         let [kind, id] = item.pick(["type", "id"])?;
         let (kind, id) = (kind.name().ok_or(Malformed)?, id.str().ok_or(Malformed)?);
         match kind {
-            "agentMessage" | "agent_message" | "plan" => self.message(phase, &id, item.get("text"), parent, out),
-            "reasoning" => self.reasoning(phase, &id, item, parent, out),
-            "commandExecution" | "command_execution" => self.command(phase, &id, item, parent, out),
-            "fileChange" | "file_change" => self.file_change(phase, &id, item, parent, out),
-            "mcpToolCall" | "mcp_tool_call" => self.mcp_call(phase, &id, item, parent, out),
+            "agentMessage" | "agent_message" | "plan" => self.message(stage, &id, item.get("text"), parent, out),
+            "reasoning" => self.reasoning(stage, &id, item, parent, out),
+            "commandExecution" | "command_execution" => self.command(stage, &id, item, parent, out),
+            "fileChange" | "file_change" => self.file_change(stage, &id, item, parent, out),
+            "mcpToolCall" | "mcp_tool_call" => self.mcp_call(stage, &id, item, parent, out),
+            "collabAgentToolCall" | "collab_tool_call" => self.collab(stage, &id, item, parent, out),
             "dynamicToolCall" => {
                 let output = content(item.get("contentItems"));
-                let call = ToolCall { input: item.get("arguments").verbatim(), output, ..new(&id, phase, item) };
-                self.call(call, item.get("tool").str().unwrap_or_default().as_ref(), parent, out);
+                let call = ToolCall { input: item.get("arguments").verbatim(), output, ..new(&id, stage, item) };
+                self.call(call, item.get("tool").str().unwrap_or_default().as_ref(), parent, Open::Other, out);
             }
-            "collabAgentToolCall" | "collab_tool_call" => self.collab(phase, &id, item, parent, out),
             "webSearch" | "web_search" => {
-                let call = ToolCall { input: input(item, &["query", "action"]), ..new(&id, phase, item) };
-                self.call(call, "web_search", parent, out);
+                self.plain(stage, item, ("web_search", ToolKind::Search, &["query", "action"]), parent, out);
             }
-            "imageView" => {
-                let call = ToolCall { input: input(item, &["path"]), ..new(&id, phase, item) };
-                self.call(call, "view_image", parent, out);
-            }
+            "imageView" => self.plain(stage, item, ("view_image", ToolKind::Read, &["path"]), parent, out),
             "imageGeneration" => {
-                let call = ToolCall { input: input(item, &["revisedPrompt"]), ..new(&id, phase, item) };
-                self.call(call, "image_generation", parent, out);
+                self.plain(stage, item, ("image_generation", ToolKind::Other, &["revisedPrompt"]), parent, out);
             }
-            "sleep" => {
-                let call = ToolCall { input: input(item, &["durationMs"]), ..new(&id, phase, item) };
-                self.call(call, "sleep", parent, out);
-            }
-            "todo_list" => out.emit(Event::Plan(item.get("items").raw().to_owned())),
+            "sleep" => self.plain(stage, item, ("sleep", ToolKind::Other, &["durationMs"]), parent, out),
+            "todo_list" => out.emit(Event::Plan(item.get("items").items().filter_map(todo).collect())),
             "contextCompaction" => {
-                let text =
-                    if phase == Phase::Started { "the context is compacted" } else { "the context was compacted" };
-                out.notice(LogLevel::Info, text);
+                let phase = if stage == Stage::Started { Phase::Begun } else { Phase::Ended };
+                let unknown = Compaction { phase, trigger: None, tokens_before: None, tokens_after: None, error: None };
+                out.emit(Event::Compaction(unknown));
             }
             // A warning. It may come before the turn starts.
             "error" => {
@@ -104,9 +113,9 @@ impl Items {
         Ok(true)
     }
 
-    fn message(&mut self, phase: Phase, id: &str, text: Json<'_>, parent: Option<&str>, out: &mut Effects) {
+    fn message(&mut self, stage: Stage, id: &str, text: Json<'_>, parent: Option<&str>, out: &mut Effects) {
         // It starts empty.
-        if phase == Phase::Completed
+        if stage == Stage::Completed
             && let Some(whole) = text.text()
         {
             self.drafts.confirm(id);
@@ -117,8 +126,8 @@ impl Items {
         }
     }
 
-    fn reasoning(&mut self, phase: Phase, id: &str, item: Json<'_>, parent: Option<&str>, out: &mut Effects) {
-        if phase == Phase::Started {
+    fn reasoning(&mut self, stage: Stage, id: &str, item: Json<'_>, parent: Option<&str>, out: &mut Effects) {
+        if stage == Stage::Started {
             return;
         }
         let [text, summary, content] = item.select(["text", "summary", "content"]).unwrap_or([json::MISSING; 3]);
@@ -132,15 +141,15 @@ impl Items {
     }
 
     /// A part of a message.
-    pub(crate) fn text_delta(&mut self, id: &str, parent: Option<&str>, text: Text, out: &mut Effects) {
-        self.drafts.add(parent, id);
-        out.text_delta(id, parent, text);
+    pub(crate) fn text_delta(&mut self, id: Json<'_>, parent: Option<&str>, text: Text, out: &mut Effects) {
+        self.drafts.add(parent, &id.str().unwrap_or_default());
+        out.text_delta(id.text_or_empty(), parent, text);
     }
 
     /// A part of the reasoning.
-    pub(crate) fn thinking_delta(&mut self, id: &str, parent: Option<&str>, text: Text, out: &mut Effects) {
-        self.drafts.add(parent, id);
-        out.thinking_delta(id, parent, text);
+    pub(crate) fn thinking_delta(&mut self, id: Json<'_>, parent: Option<&str>, text: Text, out: &mut Effects) {
+        self.drafts.add(parent, &id.str().unwrap_or_default());
+        out.thinking_delta(id.text_or_empty(), parent, text);
     }
 
     /// A call of the model failed and is retried: what it had streamed is void.
@@ -148,52 +157,97 @@ impl Items {
         self.drafts.void(parent, out);
     }
 
-    fn command(&mut self, phase: Phase, id: &str, item: Json<'_>, parent: Option<&str>, out: &mut Effects) {
-        let [output, exit_code] =
-            [item.first_of(&["aggregatedOutput", "aggregated_output"]), item.first_of(&["exitCode", "exit_code"])];
-        let call = ToolCall {
-            input: input(item, &["command", "cwd"]),
-            // It is empty until the command has ended.
-            output: output.text().filter(|_| phase == Phase::Completed),
-            exit_code: exit_code.i32(),
-            ..new(id, phase, item)
-        };
-        self.call(call, "command_execution", parent, out);
+    /// A call of which only some fields are of interest.
+    fn plain(
+        &mut self,
+        stage: Stage,
+        item: Json<'_>,
+        (name, kind, fields): (&str, ToolKind, &[&str]),
+        parent: Option<&str>,
+        out: &mut Effects,
+    ) {
+        let id = item.get("id").str().unwrap_or_default();
+        let call = ToolCall { input: input(item, fields), kind: Some(kind), ..new(&id, stage, item) };
+        self.call(call, name, parent, Open::Other, out);
     }
 
-    fn file_change(&mut self, phase: Phase, id: &str, item: Json<'_>, parent: Option<&str>, out: &mut Effects) {
-        let call = ToolCall { input: input(item, &["changes"]), ..new(id, phase, item) };
-        let is_done = call.status == ToolStatus::Succeeded;
-        self.call(call, "file_change", parent, out);
-        if is_done {
-            changes::report(item.get("changes"), out);
+    fn command(&mut self, stage: Stage, id: &str, item: Json<'_>, parent: Option<&str>, out: &mut Effects) {
+        let output = item.first_of(&["aggregatedOutput", "aggregated_output"]);
+        let call = ToolCall {
+            kind: Some(ToolKind::Execute),
+            title: item.get("command").str().map(|command| shell::script(&command)),
+            input: input(item, &["command", "cwd"]),
+            // It is empty until the command has ended.
+            output: output.text().filter(|_| stage == Stage::Completed),
+            exit_code: item.first_of(&["exitCode", "exit_code"]).i32(),
+            ..new(id, stage, item)
+        };
+        self.call(call, COMMAND, parent, Open::Other, out);
+    }
+
+    fn file_change(&mut self, stage: Stage, id: &str, item: Json<'_>, parent: Option<&str>, out: &mut Effects) {
+        let changes = changes::read(item.get("changes"));
+        let call = ToolCall {
+            kind: Some(changes::kind(&changes)),
+            input: input(item, &["changes"]),
+            paths: changes::paths(&changes),
+            diffs: changes::diffs(&changes),
+            ..new(id, stage, item)
+        };
+        if call.status == ToolStatus::Succeeded {
+            self.call(call, PATCH, parent, Open::Other, out);
+            changes::report(changes, out);
+        } else {
+            self.call(call, PATCH, parent, Open::Patch(changes), out);
         }
     }
 
-    fn mcp_call(&mut self, phase: Phase, id: &str, item: Json<'_>, parent: Option<&str>, out: &mut Effects) {
+    fn mcp_call(&mut self, stage: Stage, id: &str, item: Json<'_>, parent: Option<&str>, out: &mut Effects) {
         let [server, tool, arguments] = item.select(["server", "tool", "arguments"]).unwrap_or([json::MISSING; 3]);
         let [result, error] = item.select(["result", "error"]).unwrap_or([json::MISSING; 2]);
         let message = error.get("message");
-        let output = message.text().or_else(|| content(result.get("content")));
-        let mut call = ToolCall { input: arguments.verbatim(), output, ..new(id, phase, item) };
+        let of = McpCall { server: server.string().unwrap_or_default(), tool: tool.string().unwrap_or_default() };
+        let mut call = ToolCall {
+            kind: Some(ToolKind::Other),
+            mcp_server: Some(of.server.clone()),
+            input: arguments.verbatim(),
+            output: message.text().or_else(|| content(result.get("content"))),
+            ..new(id, stage, item)
+        };
         if DENIALS.iter().any(|denial| message.is(denial)) {
             call.status = ToolStatus::Denied;
+            call.denied_because = message.string();
         }
-        let (server, tool) = (server.str().unwrap_or_default(), tool.str().unwrap_or_default());
-        // As the model is shown it by older versions.
-        let name = ["mcp__", &server, "__", &tool].concat();
-        self.call(call, &name, parent, out);
+        let name = mcp_name(&of);
+        self.call(call, &name, parent, Open::Mcp(of), out);
+    }
+
+    /// What the patch with this id would do, if it is open.
+    pub(crate) fn patch_actions(&self, id: &str) -> Vec<Action> {
+        match self.calls.get(id) {
+            Some(Open::Patch(changes)) => changes::actions(changes),
+            _ => vec![],
+        }
+    }
+
+    /// The last open call of a tool of this MCP server, and its id.
+    pub(crate) fn mcp_open(&self, server: &str) -> Option<(&str, &McpCall)> {
+        let calls = self.calls.iter().filter_map(|(id, open)| match open {
+            Open::Mcp(call) if call.server == server => Some((id, call)),
+            _ => None,
+        });
+        calls.last()
     }
 
     /// A call that starts sub-agents or talks to them.
-    fn collab(&mut self, phase: Phase, id: &str, item: Json<'_>, parent: Option<&str>, out: &mut Effects) {
+    fn collab(&mut self, stage: Stage, id: &str, item: Json<'_>, parent: Option<&str>, out: &mut Effects) {
         for thread in item.first_of(&["receiverThreadIds", "receiver_thread_ids"]).items().filter_map(Json::string) {
             if !self.subagents.iter().any(|(known, _)| *known == thread) {
                 self.subagents.push((thread, id.to_owned()));
             }
         }
-        let call = ToolCall { input: input(item, &["prompt", "model"]), ..new(id, phase, item) };
-        self.call(call, item.get("tool").str().unwrap_or_default().as_ref(), parent, out);
+        let call = ToolCall { input: input(item, &["prompt", "model"]), ..new(id, stage, item) };
+        self.call(call, item.get("tool").str().unwrap_or_default().as_ref(), parent, Open::Other, out);
     }
 
     /// The call that started the sub-agent with this thread.
@@ -201,19 +255,20 @@ impl Items {
         self.subagents.iter().find(|(known, _)| known == thread).map(|(_, call)| call.as_str())
     }
 
-    fn call(&mut self, mut call: ToolCall, name: &str, parent: Option<&str>, out: &mut Effects) {
+    fn call(&mut self, mut call: ToolCall, name: &str, parent: Option<&str>, open: Open, out: &mut Effects) {
+        let Text::Inline(id) = &call.id else { return };
         let is_running = matches!(call.status, ToolStatus::Running | ToolStatus::Pending);
-        if self.calls.get(&call.id).is_some() {
+        if self.calls.get(id).is_some() {
             // Its start has said these.
-            (call.input, call.parent) = (None, None);
+            (call.input, call.kind, call.title, call.mcp_server) = (None, None, None, None);
         } else {
             call.name = Some(name.to_owned());
-            call.parent = parent.map(str::to_owned);
+            call.parent = parent.map(Text::from);
         }
         if is_running {
-            self.calls.open(&call.id, ());
+            self.calls.open(id, open);
         } else {
-            self.calls.close(&call.id);
+            self.calls.close(id);
         }
         out.tool(call);
     }
@@ -225,14 +280,25 @@ impl Items {
     }
 }
 
+/// The name of a tool of an MCP server, as older versions show it to the model.
+pub(crate) fn mcp_name(call: &McpCall) -> String {
+    ["mcp__", &call.server, "__", &call.tool].concat()
+}
+
+/// A step of the plan that `exec` reports.
+fn todo(item: Json<'_>) -> Option<PlanItem> {
+    let status = if item.get("completed").is_true() { PlanStatus::Completed } else { PlanStatus::Pending };
+    Some(PlanItem { text: item.get("text").string()?, status })
+}
+
 /// A call with its status.
-fn new(id: &str, phase: Phase, item: Json<'_>) -> ToolCall {
+fn new(id: &str, stage: Stage, item: Json<'_>) -> ToolCall {
     let status = match item.get("status").name() {
         Some("in_progress" | "inProgress") => ToolStatus::Running,
         Some("failed") => ToolStatus::Failed,
         Some("declined") => ToolStatus::Denied,
         Some("interrupted") => ToolStatus::Cancelled,
-        _ if phase == Phase::Started => ToolStatus::Running,
+        _ if stage == Stage::Started => ToolStatus::Running,
         _ => ToolStatus::Succeeded,
     };
     ToolCall::new(id, status)

@@ -4,6 +4,7 @@
 //! the protocol is not on the command line of `app-server`: see `request`. The rest are settings of Codex (`-c`), the same
 //! for both.
 
+use crate::attachments;
 use crate::binary::FORK_SINCE;
 use crate::info::KEY;
 use crate::permissions::Permissions;
@@ -12,8 +13,8 @@ use crate::toml;
 use crate::transport::Transport;
 use wharf_adapter::json::Object;
 use wharf_adapter::{
-    Binary, ErrorClass, ExitBehavior, Failure, Json, Launch, Login, Retry, SessionChoice, Setting, Settings, Turn,
-    Version,
+    Approvals, Binary, ErrorClass, ExitBehavior, Failure, Json, Launch, Login, Retry, SessionChoice, Setting, Settings,
+    Turn, Version,
 };
 
 /// Linux limits an argument to 128 KiB.
@@ -33,9 +34,12 @@ pub(crate) fn build(settings: &mut Settings<'_>, transport: Transport, binary: &
         Transport::AppServer => app_server(settings, binary),
         Transport::Exec => exec(settings, binary)?,
     };
+    attachments::check(settings);
     let reads = !settings.option("no-custom-instructions").is_true();
     launch.instructions(&INSTRUCTIONS[..2], reads);
     launch.instructions(&INSTRUCTIONS[2..], true);
+    settings.unsupported(Setting::CallerTools, "Codex offers tools of its client only as an experiment");
+    settings.unsupported(Setting::Hooks, "Codex runs hooks itself, and does not ask its client");
     settings.unsupported(Setting::FallbackModel, "Codex has no fallback model");
     settings.unsupported(Setting::MaxTurns, "Codex has no limit of model calls");
     settings.unsupported(Setting::MaxCost, "Codex does not know costs");
@@ -54,6 +58,9 @@ fn app_server(settings: &mut Settings<'_>, binary: &Binary) -> Launch {
     if !roots.is_empty() {
         let roots = toml::strings(roots.iter().map(String::as_str));
         config(&mut launch, "sandbox_workspace_write.writable_roots", &roots);
+    }
+    for arg in settings.extra_args() {
+        launch.arg(arg.as_str());
     }
     if let SessionChoice::Fresh(Some(_)) = settings.session() {
         settings.report("session", CHOSEN);
@@ -83,14 +90,14 @@ fn exec(settings: &mut Settings<'_>, binary: &Binary) -> Result<Launch, Failure>
     let mut launch = Launch::lines(["exec", "--json", "--skip-git-repo-check"]);
     // It takes up to five seconds to exit after its turn.
     launch.exit_behavior = ExitBehavior::WhenStopped;
-    let permissions = Permissions::of(settings.turn());
-    if permissions.are_all() {
+    let permissions = Permissions::without_asks(settings.turn());
+    if permissions.are_all() && settings.turn().approvals == Approvals::AllowAll {
         launch.arg("--dangerously-bypass-approvals-and-sandbox");
     } else {
         launch.pair("--sandbox", permissions.sandbox);
     }
     // `exec` never asks: whatever the policy, what needs an approval is refused.
-    if settings.turn().approvals == wharf_adapter::Approvals::Ask {
+    if settings.turn().approvals == Approvals::Ask {
         settings.unsupported(Setting::Approvals, "exec cannot ask: what needs an approval is refused");
     }
     settings.approvals();
@@ -119,7 +126,11 @@ fn exec(settings: &mut Settings<'_>, binary: &Binary) -> Result<Launch, Failure>
         let schema = launch.file("schema.json", schema);
         launch.pair("--output-schema", schema);
     }
+    for arg in settings.extra_args() {
+        launch.arg(arg.as_str());
+    }
     session(settings, binary, &mut launch);
+    attachments::args(settings.attachments(), &mut launch);
     // The prompt is on stdin.
     launch.arg("-");
     // Without it there is no difference: exec does not stream.

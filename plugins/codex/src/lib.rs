@@ -5,6 +5,7 @@
 //! docs/adapters/codex.md. Output is read by what a line contains, never by what a version should print.
 
 mod asks;
+mod attachments;
 mod binary;
 mod changes;
 mod exec;
@@ -19,6 +20,7 @@ mod outage;
 mod permissions;
 mod request;
 mod server;
+mod shell;
 mod toml;
 mod transport;
 mod usage;
@@ -36,6 +38,8 @@ pub struct Codex {
     exec: exec::Exec,
     /// Our side of `app-server`.
     server: server::Server,
+    /// Whether inputs are for `exec`, which takes none but timers.
+    is_exec: bool,
 }
 
 impl Adapter for Codex {
@@ -48,17 +52,19 @@ impl Adapter for Codex {
     }
 
     fn launch(&mut self, settings: &mut Settings<'_>, binary: &Binary) -> Result<Launch, Failure> {
-        let transport = Transport::of(settings.turn());
+        let transport = Transport::named(settings.transport());
         let launch = launch::build(settings, transport, binary)?;
         let version = binary.version.as_deref();
-        // Both, whichever is used: a recording can be read without its turn.
+        self.is_exec = transport == Transport::Exec;
         self.exec.prepare(settings.turn(), launch::forks(settings.turn(), binary), version);
-        self.server.prepare(settings, version);
+        if !self.is_exec {
+            self.server.prepare(settings, version);
+        }
         Ok(launch)
     }
 
-    fn build_prompt(&mut self, turn: &Turn, _binary: &Binary) -> Result<PromptDelivery, Failure> {
-        Ok(match Transport::of(turn) {
+    fn build_prompt(&mut self, turn: &Turn, _binary: &Binary, transport: &str) -> Result<PromptDelivery, Failure> {
+        Ok(match Transport::named(transport) {
             Transport::AppServer => PromptDelivery::InProtocol,
             Transport::Exec => PromptDelivery::Stdin(turn.prompt.clone().into_bytes()),
         })
@@ -71,11 +77,18 @@ impl Adapter for Codex {
         }
     }
 
-    fn handle(&mut self, input: Input, out: &mut Effects) {
-        if let Input::Timer(number) = input {
-            self.exec.timer(number, out);
+    fn next_turn(&mut self, turn: &Turn, out: &mut Effects) {
+        if !self.is_exec {
+            self.server.next_turn(turn, out);
         }
-        self.server.handle(input, out);
+    }
+
+    fn handle(&mut self, input: Input, out: &mut Effects) {
+        match input {
+            Input::Timer(number) if self.is_exec => self.exec.timer(number, out),
+            _ if self.is_exec => {}
+            input => self.server.handle(input, out),
+        }
     }
 
     fn finish(&mut self, _host: &dyn Host, _exit: ExitStatus, out: &mut Effects) {

@@ -46,6 +46,14 @@ impl Permissions {
         }
     }
 
+    /// Those of a turn over a transport that cannot ask: what would be asked about is not allowed.
+    pub(crate) fn without_asks(turn: &Turn) -> Permissions {
+        let permissions = Permissions::of(turn);
+        let is_chosen = !turn.option(SANDBOX).is(BY_APPROVALS) && turn.option(SANDBOX).is_string();
+        let sandbox = if turn.approvals == Approvals::Ask && !is_chosen { "read-only" } else { permissions.sandbox };
+        Permissions { sandbox, policy: "never" }
+    }
+
     /// Whether nothing is restricted and nothing asked.
     pub(crate) fn are_all(self) -> bool {
         self.sandbox == "danger-full-access" && self.policy == "never"

@@ -1,5 +1,6 @@
 //! The parameters of our requests to `app-server`.
 
+use crate::attachments;
 use crate::permissions::Permissions;
 use wharf_adapter::json::{Object, array};
 use wharf_adapter::{Settings, Turn};
@@ -27,9 +28,10 @@ pub(crate) fn thread(settings: &mut Settings<'_>) -> Object {
 
 /// `turn/start` of the first turn of a process, without the thread's id.
 pub(crate) fn turn(turn: &Turn) -> Object {
-    let input = Object::new().str("type", "text").str("text", &turn.prompt).finish();
+    let text = Object::new().str("type", "text").str("text", &turn.prompt).finish();
+    let inputs = std::iter::once(text).chain(attachments::inputs(&turn.attachments));
     let effort = turn.effort.as_deref().and_then(Effort::parse);
-    let request = Object::new().raw("input", &array([input])).maybe_str("effort", effort.map(Effort::name));
+    let request = Object::new().raw("input", &array(inputs)).maybe_str("effort", effort.map(Effort::name));
     match &turn.output_schema {
         Some(schema) => request.raw("outputSchema", schema),
         None => request,

@@ -134,7 +134,6 @@ impl Server {
             }
             Input::Answer(answer) => self.answer(&answer, out),
             Input::Message(text) => self.steer(&text, out),
-            Input::NextTurn(turn) => self.next_turn(&turn, out),
             Input::Timer(number) => self.timer(number, out),
             Input::Cancel => self.cancel(out),
             _ => {}
@@ -165,6 +164,10 @@ impl Server {
 
     /// The process has exited: nothing is open any more.
     pub(crate) fn finish(&mut self, out: &mut Effects) {
+        if self.prepared.is_some() && self.rpc.in_flight().any(|step| *step == Step::Initialize) {
+            let message = "app-server ended before it answered: this version may not have it";
+            out.transport_failed(Failure::new(ErrorClass::Protocol, message));
+        }
         for ask in self.asks.drain(..) {
             out.emit(Event::AskWithdrawn(ask.id));
         }
@@ -285,7 +288,8 @@ impl Server {
         }
     }
 
-    fn next_turn(&mut self, turn: &Turn, out: &mut Effects) {
+    /// Starts another turn in the same thread.
+    pub(crate) fn next_turn(&mut self, turn: &Turn, out: &mut Effects) {
         let Some(thread) = self.thread.clone() else {
             let reason = self.failure.as_ref().map_or("", |failure| failure.message.as_str());
             let class = self.failure.as_ref().map_or(ErrorClass::Protocol, |failure| failure.class);
@@ -339,6 +343,8 @@ impl Server {
             Some(Step::Steer) => {
                 out.notice(LogLevel::Warn, format!("the message was not sent: {}", failure.message));
             }
+            // It does not speak the protocol as we know it.
+            Some(Step::Initialize) => out.transport_failed(failure),
             Some(Step::Interrupt) => out.notice(LogLevel::Warn, format!("not interrupted: {}", failure.message)),
             Some(Step::Resume(_) | Step::Fork(_) | Step::Latest) if failure.class == ErrorClass::Other => {
                 self.fail(Failure::new(ErrorClass::NoSession, failure.message), out);
@@ -362,7 +368,7 @@ impl Server {
     }
 
     fn ask(&mut self, id: &str, method: &str, params: Json<'_>, out: &mut Effects) -> Result<(), Malformed> {
-        let Some(asked) = asks::read(id, method, params)? else {
+        let Some(asked) = asks::read(id, method, params, &self.items)? else {
             match asks::refusal(method) {
                 Some(no) => self.respond(id, no, out),
                 None => {

@@ -1,10 +1,5 @@
 //! How the adapter talks to Codex.
 
-use wharf_adapter::Turn;
-
-/// The option that names a transport.
-pub(crate) const OPTION: &str = "transport";
-
 /// How the adapter talks to Codex.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Transport {
@@ -15,8 +10,16 @@ pub(crate) enum Transport {
 }
 
 impl Transport {
-    /// The transport that the turn names, else the better one.
-    pub(crate) fn of(turn: &Turn) -> Transport {
-        if turn.option(OPTION).is("exec") { Transport::Exec } else { Transport::AppServer }
+    /// The transport with this name; without one, the better one.
+    pub(crate) fn named(name: &str) -> Transport {
+        if name == Transport::Exec.name() { Transport::Exec } else { Transport::AppServer }
+    }
+
+    /// The name by which a user chooses it.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Transport::AppServer => "app-server",
+            Transport::Exec => "exec",
+        }
     }
 }

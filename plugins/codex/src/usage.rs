@@ -83,6 +83,8 @@ pub(crate) fn of_thread(figures: Json<'_>, out: &mut Effects) {
 /// The count of the thread of an `app-server`.
 #[derive(Debug, Default)]
 pub(crate) struct Count {
+    /// The calls of the turn.
+    rounds: u32,
     /// The last count. Unknown before the first one of a thread that is not new.
     thread: Option<Tokens>,
     turn: Tokens,
@@ -97,6 +99,7 @@ impl Count {
     /// A turn starts.
     pub(crate) fn new_turn(&mut self) {
         self.turn = Tokens::default();
+        self.rounds = 0;
     }
 
     /// The count has changed, or is repeated. `of_turn` is false for the count of a resumed thread before its turn.
@@ -108,10 +111,13 @@ impl Count {
             return;
         }
         let last = usage.get("last");
-        self.turn = self.turn.plus(grown.or_else(|| Tokens::read(last)).unwrap_or_default());
+        let grown = grown.or_else(|| Tokens::read(last)).unwrap_or_default();
+        self.turn = self.turn.plus(grown);
+        self.rounds += u32::from(grown.input > 0 || grown.output > 0);
         // Before its first call has ended, what a turn uses is unknown, and not nothing.
         if self.turn.input > 0 || self.turn.output > 0 {
-            out.usage(self.turn.usage(UsageScope::TurnTotal, model));
+            let turn = self.turn.usage(UsageScope::TurnTotal, model);
+            out.usage(Usage { rounds: Some(self.rounds), ..turn });
             out.usage(total.usage(UsageScope::SessionTotal, model));
         }
         if let (Some(used), Some(window)) = (last.get("totalTokens").u64(), usage.get("modelContextWindow").u64()) {

@@ -3,14 +3,13 @@
 use super::*;
 use crate::Codex;
 use wharf_adapter::testing::{binary, set_option, turn};
-use wharf_adapter::{Adapter, Approvals};
+use wharf_adapter::{Adapter, CallerTool, HookPoints};
 
 fn built(transport: &str, version: &str, change: impl FnOnce(&mut Turn)) -> Launch {
     let mut turn = turn::<Codex>("go");
     turn.session = SessionChoice::Fresh(None);
-    set_option(&mut turn, "transport", &toml::string(transport));
     change(&mut turn);
-    Codex::default().build_args(&turn, &binary(version)).expect("a command line")
+    Codex::default().build_args(&turn, &binary(version), transport).expect("a command line")
 }
 
 fn args(launch: &Launch) -> String {
@@ -62,9 +61,8 @@ fn what_exec_cannot_do_is_reported() {
     let chosen = built("exec", "0.169.0", |turn| turn.session = SessionChoice::Fresh(Some("id".into())));
     assert_eq!(unsupported(&chosen), ["session"]);
     let mut long = turn::<Codex>("go");
-    set_option(&mut long, "transport", "\"exec\"");
     long.system_prompt = Some("x".repeat(200_000));
-    assert!(Codex::default().build_args(&long, &binary("0.169.0")).is_err());
+    assert!(Codex::default().build_args(&long, &binary("0.169.0"), "exec").is_err());
 }
 
 #[test]
@@ -97,8 +95,12 @@ fn what_codex_lacks_is_reported_by_both() {
             turn.max_cost_micros = Some(1);
             turn.tools.deny = vec!["x".into()];
             turn.autopilot = true;
+            turn.hooks = HookPoints::BEFORE_TOOL;
+            turn.caller_tools =
+                vec![CallerTool { name: "t".into(), description: String::new(), input_schema: "{}".into() }];
         });
-        assert_eq!(unsupported(&launch), ["fallback-model", "max-turns", "max-cost", "tools", "autopilot"]);
+        let expected = ["caller-tools", "hooks", "fallback-model", "max-turns", "max-cost", "tools", "autopilot"];
+        assert_eq!(unsupported(&launch), expected);
     }
 }
 
@@ -124,7 +126,7 @@ fn app_server_reads_the_key_that_exec_reads_by_itself() {
     let mut binary = binary("0.169.0");
     for (login, is_set) in [(Login::Present(KEY.into()), true), (Login::Present("codex login".into()), false)] {
         binary.login = login;
-        let launch = Codex::default().build_args(&turn::<Codex>("go"), &binary).expect("a command line");
+        let launch = Codex::default().build_args(&turn::<Codex>("go"), &binary, "").expect("a command line");
         assert_eq!(args(&launch).contains("env_key=\"CODEX_API_KEY\""), is_set);
     }
 }
@@ -132,6 +134,20 @@ fn app_server_reads_the_key_that_exec_reads_by_itself() {
 #[test]
 fn an_empty_prompt_is_an_error() {
     let turn = turn::<Codex>(" \n");
-    let failure = Codex::default().build_args(&turn, &binary("0.169.0")).map(|_| ()).map_err(|failure| failure.class);
+    let failure =
+        Codex::default().build_args(&turn, &binary("0.169.0"), "").map(|_| ()).map_err(|failure| failure.class);
     assert_eq!(failure, Err(ErrorClass::InvalidOption));
+}
+
+#[test]
+fn extra_arguments_are_passed_unchanged() {
+    for (transport, expected) in
+        [("app-server", "app-server -p work".to_owned()), ("exec", format!("{EXEC} {ALL} -p work resume id -"))]
+    {
+        let launch = built(transport, "0.169.0", |turn| {
+            turn.extra_args = vec!["-p".into(), "work".into()];
+            turn.session = SessionChoice::Resume("id".into());
+        });
+        assert_eq!((args(&launch), unsupported(&launch)), (expected, vec![]));
+    }
 }

@@ -3,9 +3,12 @@
 use super::Server;
 use crate::failure;
 use crate::ignored::NOTIFICATIONS;
-use crate::items::Phase;
+use crate::items::Stage;
 use wharf_adapter::json::MISSING;
-use wharf_adapter::{Effects, ErrorClass, Event, Failure, Json, LogLevel, Malformed, Outcome, RateLimit, Retry, Text};
+use wharf_adapter::{
+    Effects, ErrorClass, Event, Failure, Json, LogLevel, Malformed, McpServer, McpStatus, Outcome, PlanItem,
+    PlanStatus, RateLimit, Retry, Text,
+};
 
 /// Whose notification it is.
 enum Owner {
@@ -41,10 +44,16 @@ impl Server {
             "turn/completed" => self.completed(params, out)?,
             "error" => self.error(params, out),
             "account/rateLimits/updated" => self.rate_limits(params.get("rateLimits"), out),
-            "turn/plan/updated" if self.is_ours(params) => {
-                out.emit(Event::Plan(params.get("plan").raw().to_owned()));
+            "turn/plan/updated" => {
+                if self.is_ours(params) {
+                    out.emit(Event::Plan(params.get("plan").items().filter_map(step).collect()));
+                }
             }
-            "turn/plan/updated" => {}
+            "thread/name/updated" => {
+                if let (true, Some(name)) = (self.is_ours(params), params.get("threadName").string()) {
+                    out.emit(Event::Title(name));
+                }
+            }
             "serverRequest/resolved" => self.resolved(params.get("requestId").raw(), out),
             "model/rerouted" => {
                 if let (true, Some(model)) = (self.is_ours(params), params.get("toModel").string()) {
@@ -81,22 +90,23 @@ impl Server {
         let [thread, turn, id, delta, index] =
             params.pick(["threadId", "turnId", "itemId", "delta", "summaryIndex"])?;
         let owner = self.owner(thread, turn);
-        let (id, parent) = (id.str().ok_or(Malformed)?, owner.parent());
+        let parent = owner.parent();
+        id.name().ok_or(Malformed)?;
         self.outage.over();
         if matches!(owner, Owner::Other) || !self.streams {
             return Ok(());
         }
         if method == "item/reasoning/summaryPartAdded" {
             if index.u64().is_some_and(|index| index > 0) {
-                self.items.thinking_delta(&id, parent, Text::Inline("\n\n".to_owned()), out);
+                self.items.thinking_delta(id, parent, Text::Inline("\n\n".to_owned()), out);
             }
             return Ok(());
         }
         let text = delta.text().ok_or(Malformed)?;
         match method {
-            "item/agentMessage/delta" => self.items.text_delta(&id, parent, text, out),
-            "item/commandExecution/outputDelta" => out.tool_output(&id, parent, text),
-            _ => self.items.thinking_delta(&id, parent, text, out),
+            "item/agentMessage/delta" => self.items.text_delta(id, parent, text, out),
+            "item/commandExecution/outputDelta" => out.tool_output(id.text_or_empty(), parent, text),
+            _ => self.items.thinking_delta(id, parent, text, out),
         }
         Ok(())
     }
@@ -107,8 +117,8 @@ impl Server {
         if matches!(owner, Owner::Other) {
             return Ok(());
         }
-        let phase = if method == "item/started" { Phase::Started } else { Phase::Completed };
-        if self.items.item(phase, item, owner.parent(), out)? {
+        let stage = if method == "item/started" { Stage::Started } else { Stage::Completed };
+        if self.items.item(stage, item, owner.parent(), out)? {
             self.outage.over();
         }
         Ok(())
@@ -199,11 +209,26 @@ impl Server {
 }
 
 fn mcp_server(params: Json<'_>, out: &mut Effects) {
-    let [name, status, error] = params.select(["name", "status", "error"]).unwrap_or([MISSING; 3]);
-    if status.is("failed") {
-        let (name, error) = (name.str().unwrap_or_default(), error.str().unwrap_or_default());
-        out.notice(LogLevel::Warn, format!("the MCP server {name} cannot be used: {error}"));
-    }
+    let [name, status, error, reason] =
+        params.select(["name", "status", "error", "failureReason"]).unwrap_or([MISSING; 4]);
+    let status = match status.name() {
+        Some("starting") => McpStatus::Connecting,
+        Some("ready") => McpStatus::Connected,
+        Some("cancelled") => McpStatus::Disabled,
+        _ if reason.is("reauthenticationRequired") => McpStatus::NeedsAuth,
+        _ => McpStatus::Failed,
+    };
+    let name = name.string().unwrap_or_default();
+    out.emit(Event::McpServer(McpServer { name, status, error: error.string() }));
+}
+
+fn step(step: Json<'_>) -> Option<PlanItem> {
+    let status = match step.get("status").name() {
+        Some("inProgress") => PlanStatus::InProgress,
+        Some("completed") => PlanStatus::Completed,
+        _ => PlanStatus::Pending,
+    };
+    Some(PlanItem { text: step.get("step").string()?, status })
 }
 
 fn notice(level: LogLevel, text: Json<'_>, out: &mut Effects) {

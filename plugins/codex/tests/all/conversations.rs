@@ -68,8 +68,8 @@ impl Player {
             turn.workspace = thread["params"]["cwd"].as_str().expect("a folder").into();
         }
         let mut adapter = Codex::default();
-        adapter.build_args(&turn, &binary(version)).expect("a command line");
-        assert_eq!(adapter.build_prompt(&turn, &binary(version)), Ok(PromptDelivery::InProtocol));
+        adapter.build_args(&turn, &binary(version), "app-server").expect("a command line");
+        assert_eq!(adapter.build_prompt(&turn, &binary(version), "app-server"), Ok(PromptDelivery::InProtocol));
         let mut player = Player { adapter, writes: vec![], turns: vec![vec![]], started: false };
         player.handle(Input::Start);
         player
@@ -96,14 +96,16 @@ impl Player {
             Some("turn/start") if !self.started => self.started = true,
             Some("turn/start") => {
                 self.turns.push(vec![]);
-                self.handle(Input::NextTurn(turn_of(line)));
+                let mut out = Effects::default();
+                self.adapter.next_turn(&turn_of(line), &mut out);
+                self.add(out.into_vec());
             }
             Some("turn/steer") => self.handle(Input::Message(text_of(line))),
             Some("turn/interrupt") => self.handle(Input::Cancel),
             Some(_) => {}
             None => {
-                let choice = line["result"]["decision"].as_str().map(str::to_owned);
-                self.handle(Input::Answer(Answer { ask: line["id"].to_string(), choice, text: None, input: None }));
+                let choice = line["result"]["decision"].as_str();
+                self.handle(Input::Answer(Answer::new(&line["id"].to_string(), choice)));
             }
         }
     }
@@ -147,11 +149,12 @@ fn tools(effects: &[Effect]) -> Vec<(String, ToolStatus, Option<i32>)> {
     let mut tools: Vec<(String, String, ToolStatus, Option<i32>)> = vec![];
     for event in events(effects) {
         let Event::Tool(call) = event else { continue };
-        match tools.iter_mut().find(|(id, ..)| *id == call.id) {
+        let id = inline(&call.id);
+        match tools.iter_mut().find(|(known, ..)| known == id) {
             Some(known) => (known.2, known.3) = (call.status, call.exit_code),
             None => {
                 let name = call.name.clone().expect("a new call has a name");
-                tools.push((call.id.clone(), name, call.status, call.exit_code));
+                tools.push((id.to_owned(), name, call.status, call.exit_code));
             }
         }
     }

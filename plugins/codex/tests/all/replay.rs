@@ -19,6 +19,7 @@ fn scenarios() -> Vec<PathBuf> {
 /// The capture, with the session of its turn.
 fn capture(scenario: &Path) -> Transcript {
     let mut capture = Transcript::at::<Codex>(scenario);
+    "exec".clone_into(&mut capture.transport);
     let expected: serde_json::Value = serde_json::from_str(&read(scenario, "expected.json")).expect("JSON");
     let session = |key: &str| expected[key].as_str().map(str::to_owned);
     if let Some(session) = session("resume").map(SessionChoice::Resume).or(session("fork").map(SessionChoice::Fork)) {

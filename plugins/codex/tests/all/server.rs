@@ -2,10 +2,11 @@
 
 use crate::{outcomes, usages};
 use serde_json::{Value, json};
-use wharf_adapter::testing::{binary, events, play, set_option, turn};
+use wharf_adapter::testing::{FakeHost, binary, events, finish, play, set_option, turn};
 use wharf_adapter::{
-    Adapter, Answer, Approvals, ChoiceKind, Effect, Effects, ErrorClass, Event, Input, Outcome, Retry, SessionChoice,
-    Stream, ToolStatus, Turn, UsageScope,
+    Action, Adapter, Answer, Approvals, Attachment, ChoiceKind, Diff, Effect, Effects, ErrorClass, Event, FieldAnswer,
+    FileWrite, Input, McpCall, McpStatus, Outcome, Phase, PlanStatus, Retry, SessionChoice, Stream, ToolStatus, Turn,
+    UsageScope,
 };
 use wharf_adapter_codex::Codex;
 
@@ -18,7 +19,7 @@ struct Run {
 impl Run {
     fn start(turn: &Turn) -> Run {
         let mut adapter = Codex::default();
-        adapter.build_args(turn, &binary("0.169.0")).expect("a command line");
+        adapter.build_args(turn, &binary("0.169.0"), "app-server").expect("a command line");
         let mut run = Run { adapter, effects: vec![] };
         run.send(Input::Start);
         run
@@ -37,6 +38,12 @@ impl Run {
     fn send(&mut self, input: Input) {
         let mut out = Effects::default();
         self.adapter.handle(input, &mut out);
+        self.effects.extend(out.into_vec());
+    }
+
+    fn next_turn(&mut self, turn: &Turn) {
+        let mut out = Effects::default();
+        self.adapter.next_turn(turn, &mut out);
         self.effects.extend(out.into_vec());
     }
 
@@ -85,7 +92,7 @@ fn asking() -> Turn {
 }
 
 fn answer(ask: &str, choice: Option<&str>) -> Input {
-    Input::Answer(Answer { ask: ask.to_owned(), choice: choice.map(str::to_owned), text: None, input: None })
+    Input::Answer(Answer::new(ask, choice))
 }
 
 const REFUSED: &str = "Connection failed: error sending request";
@@ -178,7 +185,7 @@ fn the_most_recent_session_is_looked_up_in_the_workspace() {
 fn a_version_that_refuses_to_leave_out_the_history_is_not_asked_to() {
     let resume = Turn { session: SessionChoice::Resume("x".into()), ..turn::<Codex>("go") };
     let mut adapter = Codex::default();
-    adapter.build_args(&resume, &binary("0.142.0")).expect("a command line");
+    adapter.build_args(&resume, &binary("0.142.0"), "app-server").expect("a command line");
     let mut run = Run { adapter, effects: vec![] };
     run.send(Input::Start);
     run.receive(&json!({"id": 1, "result": {}}));
@@ -217,7 +224,7 @@ fn a_model_that_cannot_be_reached_ends_the_turn_after_a_while() {
     run.effects.clear();
     run.notify("turn/completed", json!({"turn": {"id": "1", "status": "interrupted"}}));
     assert_eq!(outcomes(&run.effects), [], "the interrupt that we sent is no other end");
-    run.send(Input::NextTurn(turn::<Codex>("again")));
+    run.next_turn(&turn::<Codex>("again"));
     assert_eq!(run.writes()[0]["method"], "turn/start", "the process is still of use");
 }
 
@@ -400,7 +407,7 @@ fn what_a_sub_agent_does_has_its_call_for_a_parent_and_ends_no_turn() {
         .into_iter()
         .filter_map(|event| if let Event::Message(part) = event { Some(part.parent.clone()) } else { None })
         .collect();
-    assert_eq!(parents, [Some("spawn".to_owned())]);
+    assert_eq!(parents, [Some("spawn".into())]);
     assert_eq!(outcomes(&run.effects), []);
 }
 
@@ -458,4 +465,160 @@ fn without_streaming_only_whole_messages_come() {
     run.notify("item/agentMessage/delta", json!({"itemId": "a", "delta": "hel"}));
     run.notify("item/completed", json!({"item": {"type": "agentMessage", "id": "a", "text": "hello"}}));
     assert!(matches!(run.events()[..], [Event::Message(_)]), "{:?}", run.events());
+}
+
+#[test]
+fn an_ask_says_what_would_be_done() {
+    let ask = |run: &mut Run, method: &str, params: Value| {
+        run.receive(&json!({"id": 3, "method": method, "params": params}));
+        run.ask().actions.clone()
+    };
+    let mut run = Run::in_turn(&asking());
+    let command = json!({"itemId": "c", "command": "/bin/bash -lc 'touch a && rm b'"});
+    let actions = ask(&mut run, "item/commandExecution/requestApproval", command);
+    assert_eq!(actions, [Action::Run("touch a && rm b".into())], "the line that the shell gets");
+
+    let changes = json!([{"path": "/w/a", "kind": {"type": "add"}, "diff": "hello\n"}]);
+    let patch = json!({"type": "fileChange", "id": "p", "changes": changes, "status": "inProgress"});
+    run.notify("item/started", json!({"item": patch}));
+    let actions = ask(&mut run, "item/fileChange/requestApproval", json!({"itemId": "p"}));
+    let diff = Diff { path: "/w/a".into(), old: None, new: "hello\n".into() };
+    assert_eq!(actions, [Action::Write(FileWrite { path: "/w/a".into(), diff: Some(diff) })]);
+
+    let call = json!({"type": "mcpToolCall", "id": "m", "server": "echo", "tool": "say", "status": "inProgress"});
+    run.notify("item/started", json!({"item": call}));
+    let meta = json!({"codex_approval_kind": "mcp_tool_call"});
+    let elicitation = json!({"serverName": "echo", "message": "Allow it?", "_meta": meta});
+    let actions = ask(&mut run, "mcpServer/elicitation/request", elicitation);
+    assert_eq!(actions, [Action::CallTool(McpCall { server: "echo".into(), tool: "say".into() })]);
+    assert_eq!((run.ask().tool.as_deref(), run.ask().tool_id.as_deref()), (Some("mcp__echo__say"), Some("m")));
+}
+
+#[test]
+fn a_form_is_answered_question_by_question() {
+    let mut run = Run::in_turn(&asking());
+    let options = json!([{"label": "Red", "description": "x"}, {"label": "Blue", "description": "y"}]);
+    run.receive(&json!({"id": 8, "method": "item/tool/requestUserInput", "params": {"itemId": "c", "questions": [
+        {"id": "colour", "header": "Colour", "question": "Which?", "options": options},
+        {"id": "name", "header": "Name", "question": "Whose?", "options": null},
+    ]}}));
+    let form: Vec<_> = run
+        .ask()
+        .form
+        .iter()
+        .map(|question| (question.id.as_str(), question.choices.len(), question.free_text))
+        .collect();
+    assert_eq!(form, [("colour", 2, false), ("name", 0, true)]);
+    let field = |question: &str, choices: &[&str], text: Option<&str>| FieldAnswer {
+        question: question.to_owned(),
+        choices: choices.iter().map(|choice| (*choice).to_owned()).collect(),
+        text: text.map(str::to_owned),
+    };
+    let fields = vec![field("colour", &["Blue"], None), field("name", &[], Some("Ada"))];
+    run.send(Input::Answer(Answer { fields, ..Answer::new("8", None) }));
+    let answers = json!({"colour": {"answers": ["Blue"]}, "name": {"answers": ["Ada"]}});
+    assert_eq!(run.writes(), [json!({"id": 8, "result": {"answers": answers}})]);
+}
+
+#[test]
+fn an_elicitation_is_answered_with_its_value() {
+    let schema = json!({"type": "object", "properties": {"city": {"type": "string"}}});
+    let mut run = Run::in_turn(&asking());
+    run.receive(&json!({"id": 2, "method": "mcpServer/elicitation/request", "params": {
+        "serverName": "maps", "message": "Where?", "requestedSchema": schema,
+    }}));
+    let asked: Option<Value> = run.ask().schema.as_deref().and_then(|schema| serde_json::from_str(schema).ok());
+    assert_eq!(asked, Some(schema));
+    run.send(Input::Answer(Answer { value: Some(r#"{"city":"Bern"}"#.into()), ..Answer::new("2", None) }));
+    assert_eq!(run.writes(), [json!({"id": 2, "result": {"action": "accept", "content": {"city": "Bern"}}})]);
+}
+
+#[test]
+fn images_go_with_the_prompt_and_other_files_are_reported() {
+    let attachment = |name: &str, media_type: &str, path: Option<&str>, bytes: Option<&[u8]>| Attachment {
+        name: name.to_owned(),
+        media_type: media_type.to_owned(),
+        path: path.map(str::to_owned),
+        bytes: bytes.map(<[u8]>::to_vec),
+    };
+    let attachments = vec![
+        attachment("a.png", "image/png", Some("/w/a.png"), None),
+        attachment("b.jpeg", "image/jpeg", None, Some(b"jpeg")),
+        attachment("c.pdf", "application/pdf", Some("/w/c.pdf"), None),
+    ];
+    let turn = Turn { attachments, ..turn::<Codex>("go") };
+    let mut run = Run::start(&turn);
+    run.receive(&json!({"id": 1, "result": {}}));
+    run.receive(&json!({"id": 2, "result": {"thread": {"id": "t"}}}));
+    let expected = json!([
+        {"type": "text", "text": "go"},
+        {"type": "localImage", "path": "/w/a.png"},
+        {"type": "image", "url": "data:image/jpeg;base64,anBlZw=="},
+    ]);
+    assert_eq!(run.writes()[3]["params"]["input"], expected);
+    let launch = Codex::default().build_args(&turn, &binary("0.169.0"), "exec").expect("a command line");
+    let images: Vec<_> = launch
+        .args
+        .iter()
+        .filter(|arg| arg.text.starts_with("--image"))
+        .map(|arg| (arg.text.as_str(), arg.file.as_deref()))
+        .collect();
+    assert_eq!(images, [("--image=/w/a.png", None), ("--image=", Some("image-1.jpeg"))]);
+    let reported: Vec<_> = launch.unsupported.iter().filter(|setting| setting.name == "attachments").collect();
+    assert!(matches!(reported[..], [setting] if setting.reason.contains("c.pdf")), "{reported:?}");
+}
+
+#[test]
+fn a_process_that_does_not_speak_the_protocol_fails_its_transport_and_not_the_turn() {
+    let has_failed = |effects: &[Effect]| effects.iter().any(|effect| matches!(effect, Effect::TransportFailed(_)));
+    let mut refused = Run::start(&turn::<Codex>("go"));
+    refused.receive(&json!({"id": 1, "error": {"code": -32600, "message": "what?"}}));
+    assert!(has_failed(&refused.effects) && outcomes(&refused.effects).is_empty());
+
+    let mut exited = Run::start(&turn::<Codex>("go"));
+    exited.effects.extend(finish(&mut exited.adapter, &FakeHost::default(), 2));
+    assert!(has_failed(&exited.effects));
+
+    let mut cancelled = Run::start(&turn::<Codex>("go"));
+    cancelled.send(Input::Cancel);
+    cancelled.effects.extend(finish(&mut cancelled.adapter, &FakeHost::default(), 0));
+    assert!(!has_failed(&cancelled.effects));
+}
+
+#[test]
+fn exec_takes_no_input_but_its_timer() {
+    let mut adapter = Codex::default();
+    adapter.build_args(&turn::<Codex>("go"), &binary("0.169.0"), "exec").expect("a command line");
+    let mut run = Run { adapter, effects: vec![] };
+    for input in [Input::Start, Input::Message("more".into()), Input::Cancel] {
+        run.send(input);
+    }
+    run.next_turn(&turn::<Codex>("again"));
+    assert_eq!(run.effects, []);
+    run.receive(&json!({"type": "error", "message": format!("Reconnecting... waiting for network ({REFUSED})")}));
+    assert_eq!(run.timer(), Some((1, 60_000)));
+    run.send(Input::Timer(1));
+    let ends = outcomes(&run.effects);
+    assert!(matches!(&ends[..], [Outcome::Failed(failure)] if failure.class == ErrorClass::Network), "{ends:?}");
+    run.receive(&json!({"type": "turn.completed", "usage": {}}));
+    assert_eq!(outcomes(&run.effects).len(), 1, "it has ended");
+}
+
+#[test]
+fn plans_servers_compactions_and_titles_are_events() {
+    let mut run = Run::in_turn(&turn::<Codex>("go"));
+    let plan = json!([{"step": "one", "status": "completed"}, {"step": "two", "status": "inProgress"}]);
+    run.notify("turn/plan/updated", json!({"plan": plan}));
+    run.notify("mcpServer/startupStatus/updated", json!({"name": "echo", "status": "failed", "error": "no such file"}));
+    run.notify("item/started", json!({"item": {"type": "contextCompaction", "id": "k"}}));
+    run.notify("thread/name/updated", json!({"threadName": "A title"}));
+    let events = run.events();
+    let [Event::Plan(plan), Event::McpServer(server), Event::Compaction(compaction), Event::Title(title)] = events[..]
+    else {
+        panic!("{events:?}")
+    };
+    let steps: Vec<_> = plan.iter().map(|step| (step.text.as_str(), step.status)).collect();
+    assert_eq!(steps, [("one", PlanStatus::Completed), ("two", PlanStatus::InProgress)]);
+    assert_eq!((server.status, server.error.as_deref()), (McpStatus::Failed, Some("no such file")));
+    assert_eq!((compaction.phase, title.as_str()), (Phase::Begun, "A title"));
 }
