@@ -5,6 +5,7 @@
 
 use crate::items::{COMMAND, Items, PATCH, mcp_name};
 use crate::shell;
+use std::borrow::Cow;
 use wharf_adapter::json::{Object, array, quote};
 use wharf_adapter::{
     Action, Answer, Approvals, Ask, AskKind, Choice, ChoiceKind, FieldAnswer, FileWrite, Json, Malformed, McpCall,
@@ -57,14 +58,11 @@ impl OpenAsk {
 
     /// What the approvals of the turn decide without the caller. A question is for the caller.
     pub(crate) fn decided(&self, kind: AskKind, approvals: Approvals) -> Option<String> {
+        let allowed = || self.results.iter().find(|(choice, _)| choice.kind == ChoiceKind::AllowOnce);
         match approvals {
-            Approvals::Ask => None,
             Approvals::Deny => Some(self.no.clone()),
-            Approvals::AllowAll if kind == AskKind::Permission => {
-                let allows = |kind| matches!(kind, ChoiceKind::AllowOnce);
-                self.results.iter().find(|(choice, _)| allows(choice.kind)).map(|(_, result)| result.clone())
-            }
-            Approvals::AllowAll => None,
+            Approvals::AllowAll if kind == AskKind::Permission => allowed().map(|(_, result)| result.clone()),
+            Approvals::AllowAll | Approvals::Ask => None,
         }
     }
 
@@ -164,7 +162,7 @@ fn permission(id: &str, tool: &str, params: Json<'_>) -> Ask {
 }
 
 fn reason(params: Json<'_>) -> Option<String> {
-    params.get("reason").filled().map(|reason| reason.into_owned())
+    params.get("reason").filled().map(Cow::into_owned)
 }
 
 /// The ask with its choices.

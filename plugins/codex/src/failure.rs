@@ -3,6 +3,7 @@
 //! Codex gives its errors as text, over `app-server` with a kind. Older versions call many of them `other`, and a rejected
 //! request is the provider's own JSON. Text that the model wrote is never used.
 
+use std::borrow::Cow;
 use wharf_adapter::failure::{Phrases, class_of_status, status_in};
 use wharf_adapter::json::MISSING;
 use wharf_adapter::{ErrorClass, Evidence, Failure, Json, Outcome, Retry, text};
@@ -97,7 +98,7 @@ fn from_kind(message: &str, kind: Option<&str>, status: Option<u16>) -> Failure 
     let what = retried(message).unwrap_or(message);
     let body = Json::parse(if what.starts_with('{') { what } else { "" }).get("error");
     let own_kind = kind.filter(|kind| *kind != "other");
-    let code = [body.get("code"), body.get("type")].into_iter().find_map(|code| code.filled());
+    let code = [body.get("code"), body.get("type")].into_iter().find_map(Json::filled);
     let of_code = code.as_deref().and_then(|code| CODES.iter().find(|(known, _)| *known == code));
     let status = status.or_else(|| status_in(what, MARKS));
     let class = own_kind
@@ -113,7 +114,7 @@ fn from_kind(message: &str, kind: Option<&str>, status: Option<u16>) -> Failure 
         None => message.to_owned(),
     };
     let failure = Failure::new(class, shown).status(status);
-    let failure = failure.code(own_kind.map(str::to_owned).or_else(|| code.map(|code| code.into_owned())));
+    let failure = failure.code(own_kind.map(str::to_owned).or_else(|| code.map(Cow::into_owned)));
     match missing_variable(what) {
         Some(name) => failure.retry(Retry::AfterUserAction(format!("set the variable {name}"))),
         None => failure,

@@ -167,7 +167,7 @@ impl Items {
         out: &mut Effects,
     ) {
         let id = item.get("id").str().unwrap_or_default();
-        let call = ToolCall { input: input(item, fields), kind: Some(kind), ..new(&id, stage, item) };
+        let call = ToolCall { input: Some(input(item, fields)), kind: Some(kind), ..new(&id, stage, item) };
         self.call(call, name, parent, Open::Other, out);
     }
 
@@ -176,7 +176,7 @@ impl Items {
         let call = ToolCall {
             kind: Some(ToolKind::Execute),
             title: item.get("command").str().map(|command| shell::script(&command)),
-            input: input(item, &["command", "cwd"]),
+            input: Some(input(item, &["command", "cwd"])),
             // It is empty until the command has ended.
             output: output.text().filter(|_| stage == Stage::Completed),
             exit_code: item.first_of(&["exitCode", "exit_code"]).i32(),
@@ -189,7 +189,7 @@ impl Items {
         let changes = changes::read(item.get("changes"));
         let call = ToolCall {
             kind: Some(changes::kind(&changes)),
-            input: input(item, &["changes"]),
+            input: Some(input(item, &["changes"])),
             paths: changes::paths(&changes),
             diffs: changes::diffs(&changes),
             ..new(id, stage, item)
@@ -246,7 +246,7 @@ impl Items {
                 self.subagents.push((thread, id.to_owned()));
             }
         }
-        let call = ToolCall { input: input(item, &["prompt", "model"]), ..new(id, stage, item) };
+        let call = ToolCall { input: Some(input(item, &["prompt", "model"])), ..new(id, stage, item) };
         self.call(call, item.get("tool").str().unwrap_or_default().as_ref(), parent, Open::Other, out);
     }
 
@@ -305,7 +305,7 @@ fn new(id: &str, stage: Stage, item: Json<'_>) -> ToolCall {
 }
 
 /// An object of those fields that an item has.
-fn input(item: Json<'_>, fields: &[&str]) -> Option<Text> {
+fn input(item: Json<'_>, fields: &[&str]) -> Text {
     let mut found = Object::new();
     for field in fields {
         let value = item.get(field);
@@ -313,7 +313,7 @@ fn input(item: Json<'_>, fields: &[&str]) -> Option<Text> {
             found = found.raw(field, value.raw());
         }
     }
-    Some(Text::Inline(found.finish()))
+    Text::Inline(found.finish())
 }
 
 /// The texts of a tool's content.

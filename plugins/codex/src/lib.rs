@@ -1,4 +1,4 @@
-//! The adapter for OpenAI Codex.
+//! The adapter for `OpenAI` Codex.
 //!
 //! There are two transports: `app-server` (`server`), which streams, asks, and takes messages and further turns, and
 //! `exec --json` (`exec`), one process per turn. Both report the same items, which `items` reads. Measurements are in

@@ -2,9 +2,10 @@
 //!
 //! A process serves one thread here, with one turn after the other: `initialize`, then the thread (a new one, one that is
 //! resumed, or a fork), then `turn/start` for each turn. A turn ends with `turn/completed`. What happens in between is in
-//! `notifications`.
+//! `notifications` and `questions`.
 
 mod notifications;
+mod questions;
 
 use crate::asks::{self, OpenAsk};
 use crate::failure;
@@ -13,9 +14,9 @@ use crate::outage::Outage;
 use crate::request;
 use crate::usage::Count;
 use wharf_adapter::json::{MISSING, Object};
-use wharf_adapter::rpc::{METHOD_NOT_FOUND, Message, Rpc};
+use wharf_adapter::rpc::{Message, Rpc};
 use wharf_adapter::{
-    Answer, Approvals, Effects, ErrorClass, Event, Failure, Input, Json, LogLevel, Malformed, Outcome, RateLimit,
+    Approvals, Effects, ErrorClass, Event, Failure, Input, Json, LogLevel, Malformed, Outcome, RateLimit,
     SessionChoice, SessionInfo, Settings, Turn, TurnEnd, Version,
 };
 
@@ -148,14 +149,14 @@ impl Server {
                 // Reported here: an error from this function would drop the answer that Codex waits for.
                 if self.ask(id.raw(), method, params, out).is_err() {
                     out.malformed(line.raw());
-                    self.respond(id.raw(), asks::refusal(method).unwrap_or("{}"), out);
+                    questions::respond(id.raw(), asks::refusal(method).unwrap_or("{}"), out);
                 }
             }
             Message::Response { id, result } => {
                 let step = self.rpc.answered(id);
                 match result {
-                    Ok(result) => self.done(step, result, out),
-                    Err(error) => self.failed(step, error, out),
+                    Ok(result) => self.done(step.as_ref(), result, out),
+                    Err(error) => self.failed(step.as_ref(), error, out),
                 }
             }
         }
@@ -174,7 +175,7 @@ impl Server {
         self.items.end(out);
     }
 
-    fn done(&mut self, step: Option<Step>, result: Json<'_>, out: &mut Effects) {
+    fn done(&mut self, step: Option<&Step>, result: Json<'_>, out: &mut Effects) {
         match step {
             Some(Step::Initialize) => {
                 self.rpc.notify("initialized", Object::new(), out);
@@ -337,7 +338,7 @@ impl Server {
         self.end(Outcome::Failed(failure), out);
     }
 
-    fn failed(&mut self, step: Option<Step>, error: Json<'_>, out: &mut Effects) {
+    fn failed(&mut self, step: Option<&Step>, error: Json<'_>, out: &mut Effects) {
         let failure = failure::from_error(error);
         match step {
             Some(Step::Steer) => {
@@ -365,46 +366,5 @@ impl Server {
         self.turn = None;
         let structured_output = self.items.end(out).filter(|_| outcome == Outcome::Completed);
         out.emit(Event::TurnEnded(TurnEnd { outcome, answer: None, structured_output }));
-    }
-
-    fn ask(&mut self, id: &str, method: &str, params: Json<'_>, out: &mut Effects) -> Result<(), Malformed> {
-        let Some(asked) = asks::read(id, method, params, &self.items)? else {
-            match asks::refusal(method) {
-                Some(no) => self.respond(id, no, out),
-                None => {
-                    if !crate::ignored::REQUESTS.contains(method) {
-                        out.unknown(method);
-                    }
-                    self.rpc.refuse(id, METHOD_NOT_FOUND, "the client does not offer this", out);
-                }
-            }
-            return Ok(());
-        };
-        match asked.open.decided(asked.ask.kind, self.approvals) {
-            Some(result) => self.respond(id, &result, out),
-            None => {
-                self.asks.push(asked.open);
-                out.emit(Event::Ask(asked.ask));
-            }
-        }
-        Ok(())
-    }
-
-    fn answer(&mut self, answer: &Answer, out: &mut Effects) {
-        let Some(at) = self.asks.iter().position(|ask| ask.id == answer.ask) else { return };
-        let ask = self.asks.swap_remove(at);
-        self.respond(&ask.id, &ask.result(answer), out);
-    }
-
-    fn respond(&self, id: &str, result: &str, out: &mut Effects) {
-        out.write_line(Object::new().raw("id", id).raw("result", result).finish());
-    }
-
-    /// No answers are needed any more. Codex is told, as it waits for them.
-    fn withdraw(&mut self, out: &mut Effects) {
-        for ask in std::mem::take(&mut self.asks) {
-            self.respond(&ask.id, ask.no(), out);
-            out.emit(Event::AskWithdrawn(ask.id));
-        }
     }
 }

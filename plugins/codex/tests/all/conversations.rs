@@ -150,12 +150,11 @@ fn tools(effects: &[Effect]) -> Vec<(String, ToolStatus, Option<i32>)> {
     for event in events(effects) {
         let Event::Tool(call) = event else { continue };
         let id = inline(&call.id);
-        match tools.iter_mut().find(|(known, ..)| known == id) {
-            Some(known) => (known.2, known.3) = (call.status, call.exit_code),
-            None => {
-                let name = call.name.clone().expect("a new call has a name");
-                tools.push((id.to_owned(), name, call.status, call.exit_code));
-            }
+        if let Some(known) = tools.iter_mut().find(|(known, ..)| known == id) {
+            (known.2, known.3) = (call.status, call.exit_code);
+        } else {
+            let name = call.name.clone().expect("a new call has a name");
+            tools.push((id.to_owned(), name, call.status, call.exit_code));
         }
     }
     tools.into_iter().map(|(_, name, status, exit_code)| (name, status, exit_code)).collect()

@@ -1,5 +1,8 @@
 //! `app-server` line by line: what the recorded conversations do not show.
 
+mod asks;
+mod ends;
+
 use crate::{outcomes, usages};
 use serde_json::{Value, json};
 use wharf_adapter::testing::{FakeHost, binary, events, finish, play, set_option, turn};
@@ -71,19 +74,19 @@ impl Run {
     }
 
     fn ask(&self) -> &wharf_adapter::Ask {
-        let asks = self.events().into_iter().filter_map(|event| match event {
+        let mut asks = self.events().into_iter().filter_map(|event| match event {
             Event::Ask(ask) => Some(ask),
             _ => None,
         });
-        asks.last().expect("an ask")
+        asks.next_back().expect("an ask")
     }
 
     fn timer(&self) -> Option<(u32, u32)> {
-        let timers = self.effects.iter().filter_map(|effect| match effect {
+        let mut timers = self.effects.iter().filter_map(|effect| match effect {
             Effect::SetTimer(timer) => Some((timer.number, timer.milliseconds)),
             _ => None,
         });
-        timers.last()
+        timers.next_back()
     }
 }
 
@@ -207,176 +210,6 @@ fn a_fork_does_not_count_what_its_origin_used() {
 }
 
 #[test]
-fn a_model_that_cannot_be_reached_ends_the_turn_after_a_while() {
-    let mut run = Run::in_turn(&turn::<Codex>("go"));
-    run.notify("error", refused());
-    assert_eq!(run.timer(), Some((1, 60_000)));
-    run.notify("error", refused());
-    assert_eq!(run.timer(), Some((1, 60_000)), "one timer for one outage");
-    assert_eq!(outcomes(&run.effects), []);
-    run.effects.clear();
-    run.send(Input::Timer(1));
-    assert_eq!(run.writes()[0]["method"], "turn/interrupt");
-    let ends = outcomes(&run.effects);
-    let [Outcome::Failed(failure)] = &ends[..] else { panic!("{ends:?}") };
-    assert_eq!((failure.class, &failure.retry), (ErrorClass::Network, &Retry::SameSession));
-    assert!(failure.message.contains("60 s") && failure.message.contains(REFUSED), "{}", failure.message);
-    run.effects.clear();
-    run.notify("turn/completed", json!({"turn": {"id": "1", "status": "interrupted"}}));
-    assert_eq!(outcomes(&run.effects), [], "the interrupt that we sent is no other end");
-    run.next_turn(&turn::<Codex>("again"));
-    assert_eq!(run.writes()[0]["method"], "turn/start", "the process is still of use");
-}
-
-#[test]
-fn an_outage_that_ends_does_not_end_the_turn() {
-    let mut run = Run::in_turn(&turn::<Codex>("go"));
-    run.notify("error", refused());
-    run.notify("item/agentMessage/delta", json!({"itemId": "a", "delta": "hello"}));
-    run.send(Input::Timer(1));
-    assert_eq!(outcomes(&run.effects), []);
-    run.notify("error", refused());
-    assert_eq!(run.timer(), Some((2, 60_000)), "the next outage has its own time");
-    run.send(Input::Timer(1));
-    assert_eq!(outcomes(&run.effects), []);
-    let mut patient = turn::<Codex>("go");
-    set_option(&mut patient, "reconnect-seconds", "0");
-    let mut run = Run::in_turn(&patient);
-    run.notify("error", refused());
-    assert_eq!(run.timer(), None, "zero waits without end");
-}
-
-#[test]
-fn a_retry_voids_what_was_streamed() {
-    let mut run = Run::in_turn(&turn::<Codex>("go"));
-    run.notify("item/agentMessage/delta", json!({"itemId": "a", "delta": "cut "}));
-    run.notify("error", json!({"error": {"message": "Reconnecting... 1/5"}, "willRetry": true}));
-    assert!(run.events().contains(&&Event::Discard("a".into())));
-}
-
-#[test]
-fn every_decision_that_codex_offers_is_a_choice() {
-    let mut run = Run::in_turn(&asking());
-    let amendment = json!({"acceptWithExecpolicyAmendment": {"execpolicy_amendment": ["touch"]}});
-    run.receive(&json!({"id": 7, "method": "item/commandExecution/requestApproval", "params": {
-        "threadId": "t", "turnId": "1", "itemId": "c", "command": "touch x",
-        "availableDecisions": ["accept", amendment, "cancel"],
-    }}));
-    let choices: Vec<_> = run.ask().choices.iter().map(|choice| (choice.id.clone(), choice.kind)).collect();
-    let expected = [
-        ("accept", ChoiceKind::AllowOnce),
-        ("acceptWithExecpolicyAmendment", ChoiceKind::AllowAlways),
-        ("cancel", ChoiceKind::RejectAndStop),
-        ("decline", ChoiceKind::RejectOnce),
-    ];
-    assert_eq!(choices, expected.map(|(id, kind)| (id.to_owned(), kind)));
-    assert_eq!((run.ask().tool_id.as_deref(), run.ask().title.as_str()), (Some("c"), "run touch x"));
-    run.send(answer("7", Some("acceptWithExecpolicyAmendment")));
-    assert_eq!(run.writes(), [json!({"id": 7, "result": {"decision": amendment}})]);
-    run.send(answer("7", Some("accept")));
-    assert_eq!(run.writes().len(), 1, "it is answered once");
-}
-
-#[test]
-fn no_answer_is_a_no() {
-    for (method, params, no) in [
-        ("item/commandExecution/requestApproval", json!({"itemId": "c"}), json!({"decision": "decline"})),
-        ("item/fileChange/requestApproval", json!({"itemId": "c"}), json!({"decision": "decline"})),
-        (
-            "item/permissions/requestApproval",
-            json!({"itemId": "c", "permissions": {"network": {"enabled": true}}}),
-            json!({"permissions": {}}),
-        ),
-        ("item/tool/requestUserInput", json!({"questions": [{"id": "q", "question": "?"}]}), json!({"answers": {}})),
-        ("mcpServer/elicitation/request", json!({"serverName": "s", "message": "?"}), json!({"action": "decline"})),
-    ] {
-        let mut run = Run::in_turn(&asking());
-        run.receive(&json!({"id": 9, "method": method, "params": params}));
-        assert_eq!(run.writes(), [Value::Null; 0], "{method}");
-        run.send(answer("9", None));
-        assert_eq!(run.writes(), [json!({"id": 9, "result": no})], "{method}");
-        let mut malformed = Run::in_turn(&asking());
-        malformed.receive(&json!({"id": 9, "method": method, "params": {}}));
-        assert_eq!(malformed.writes(), [json!({"id": 9, "result": no})], "a malformed {method}");
-        assert!(malformed.events().iter().any(|event| matches!(event, Event::Malformed(_))), "{method}");
-    }
-}
-
-#[test]
-fn the_approvals_decide_what_nobody_is_asked_about() {
-    // 0.142.0 asks about MCP tools whatever the policy is.
-    let meta = json!({"codex_approval_kind": "mcp_tool_call", "persist": ["session", "always"]});
-    let ask = json!({"id": 0, "method": "mcpServer/elicitation/request", "params": {
-        "serverName": "echo", "message": "Allow it?", "_meta": meta,
-    }});
-    let accepted = json!({"action": "accept", "content": {}});
-    for (approvals, result) in [(Approvals::AllowAll, accepted), (Approvals::Deny, json!({"action": "decline"}))] {
-        let mut run = Run::in_turn(&Turn { approvals, ..turn::<Codex>("go") });
-        run.receive(&ask);
-        assert_eq!(run.writes(), [json!({"id": 0, "result": result})]);
-    }
-    let mut run = Run::in_turn(&asking());
-    run.receive(&ask);
-    run.send(answer("0", Some("session")));
-    let result = json!({"action": "accept", "content": {}, "_meta": {"persist": "session"}});
-    assert_eq!(run.writes(), [json!({"id": 0, "result": result})]);
-}
-
-#[test]
-fn a_call_of_an_mcp_tool_that_was_not_allowed_is_denied() {
-    let item = |status: &str, error: Value| {
-        json!({"item": {"type": "mcpToolCall", "id": "c", "server": "echo", "tool": "say", "arguments": {"a": 1},
-            "status": status, "error": error}})
-    };
-    for (message, status) in [("user rejected MCP tool call", ToolStatus::Denied), ("it broke", ToolStatus::Failed)] {
-        let mut run = Run::in_turn(&asking());
-        run.notify("item/started", item("inProgress", Value::Null));
-        run.notify("item/completed", item("failed", json!({"message": message})));
-        let statuses: Vec<_> = run
-            .events()
-            .into_iter()
-            .filter_map(|event| if let Event::Tool(call) = event { Some(call.status) } else { None })
-            .collect();
-        assert_eq!(statuses, [ToolStatus::Running, status], "{message}");
-    }
-}
-
-#[test]
-fn an_ask_is_withdrawn_if_codex_no_longer_waits_for_it() {
-    for end in [true, false] {
-        let mut run = Run::in_turn(&asking());
-        run.receive(&json!({"id": 4, "method": "item/fileChange/requestApproval", "params": {"itemId": "c"}}));
-        if end {
-            run.notify("serverRequest/resolved", json!({"requestId": 4}));
-        } else {
-            run.send(Input::Cancel);
-            assert_eq!(run.writes()[0], json!({"id": 4, "result": {"decision": "decline"}}), "Codex waits for it");
-        }
-        assert!(run.events().contains(&&Event::AskWithdrawn("4".into())));
-    }
-}
-
-#[test]
-fn a_cancel_waits_for_the_turn_or_stops_its_start() {
-    let mut early = Run::start(&turn::<Codex>("go"));
-    early.send(Input::Cancel);
-    assert_eq!(outcomes(&early.effects), [Outcome::Cancelled]);
-    early.receive(&json!({"id": 1, "result": {}}));
-    assert_eq!(early.writes().len(), 2, "no thread is started any more: {:?}", early.writes());
-
-    let mut starting = Run::start(&turn::<Codex>("go"));
-    starting.receive(&json!({"id": 1, "result": {}}));
-    starting.receive(&json!({"id": 2, "result": {"thread": {"id": "t"}}}));
-    starting.effects.clear();
-    starting.send(Input::Cancel);
-    assert_eq!(starting.writes(), [Value::Null; 0], "the turn has no id yet");
-    starting.receive(&json!({"id": 3, "result": {"turn": {"id": "1"}}}));
-    assert_eq!(starting.writes()[0]["params"], json!({"threadId": "t", "turnId": "1"}));
-    starting.notify("turn/completed", json!({"turn": {"id": "1", "status": "interrupted"}}));
-    assert_eq!(outcomes(&starting.effects), [Outcome::Cancelled]);
-}
-
-#[test]
 fn a_message_that_is_refused_is_reported() {
     let mut run = Run::in_turn(&turn::<Codex>("go"));
     run.send(Input::Message("more".into()));
@@ -409,22 +242,6 @@ fn what_a_sub_agent_does_has_its_call_for_a_parent_and_ends_no_turn() {
         .collect();
     assert_eq!(parents, [Some("spawn".into())]);
     assert_eq!(outcomes(&run.effects), []);
-}
-
-#[test]
-fn a_used_up_limit_says_when_to_try_again() {
-    let mut run = Run::in_turn(&turn::<Codex>("go"));
-    let window = json!({"usedPercent": 100, "resetsAt": 1_794_786_104, "windowDurationMins": 300});
-    let limits = json!({"rateLimits": {"primary": window, "secondary": null, "rateLimitReachedType": null}});
-    run.notify("account/rateLimits/updated", limits.clone());
-    run.notify("account/rateLimits/updated", limits);
-    let reported = run.events().into_iter().filter(|event| matches!(event, Event::RateLimit(_))).count();
-    assert_eq!(reported, 1, "only what has changed");
-    let error = json!({"message": "You've hit your usage limit.", "codexErrorInfo": "usageLimitExceeded"});
-    run.notify("turn/completed", json!({"turn": {"id": "1", "status": "failed", "error": error}}));
-    let ends = outcomes(&run.effects);
-    let [Outcome::Failed(failure)] = &ends[..] else { panic!("{ends:?}") };
-    assert_eq!((failure.class, &failure.retry), (ErrorClass::Quota, &Retry::At(1_794_786_104)));
 }
 
 #[test]
@@ -468,72 +285,6 @@ fn without_streaming_only_whole_messages_come() {
 }
 
 #[test]
-fn an_ask_says_what_would_be_done() {
-    let ask = |run: &mut Run, method: &str, params: Value| {
-        run.receive(&json!({"id": 3, "method": method, "params": params}));
-        run.ask().actions.clone()
-    };
-    let mut run = Run::in_turn(&asking());
-    let command = json!({"itemId": "c", "command": "/bin/bash -lc 'touch a && rm b'"});
-    let actions = ask(&mut run, "item/commandExecution/requestApproval", command);
-    assert_eq!(actions, [Action::Run("touch a && rm b".into())], "the line that the shell gets");
-
-    let changes = json!([{"path": "/w/a", "kind": {"type": "add"}, "diff": "hello\n"}]);
-    let patch = json!({"type": "fileChange", "id": "p", "changes": changes, "status": "inProgress"});
-    run.notify("item/started", json!({"item": patch}));
-    let actions = ask(&mut run, "item/fileChange/requestApproval", json!({"itemId": "p"}));
-    let diff = Diff { path: "/w/a".into(), old: None, new: "hello\n".into() };
-    assert_eq!(actions, [Action::Write(FileWrite { path: "/w/a".into(), diff: Some(diff) })]);
-
-    let call = json!({"type": "mcpToolCall", "id": "m", "server": "echo", "tool": "say", "status": "inProgress"});
-    run.notify("item/started", json!({"item": call}));
-    let meta = json!({"codex_approval_kind": "mcp_tool_call"});
-    let elicitation = json!({"serverName": "echo", "message": "Allow it?", "_meta": meta});
-    let actions = ask(&mut run, "mcpServer/elicitation/request", elicitation);
-    assert_eq!(actions, [Action::CallTool(McpCall { server: "echo".into(), tool: "say".into() })]);
-    assert_eq!((run.ask().tool.as_deref(), run.ask().tool_id.as_deref()), (Some("mcp__echo__say"), Some("m")));
-}
-
-#[test]
-fn a_form_is_answered_question_by_question() {
-    let mut run = Run::in_turn(&asking());
-    let options = json!([{"label": "Red", "description": "x"}, {"label": "Blue", "description": "y"}]);
-    run.receive(&json!({"id": 8, "method": "item/tool/requestUserInput", "params": {"itemId": "c", "questions": [
-        {"id": "colour", "header": "Colour", "question": "Which?", "options": options},
-        {"id": "name", "header": "Name", "question": "Whose?", "options": null},
-    ]}}));
-    let form: Vec<_> = run
-        .ask()
-        .form
-        .iter()
-        .map(|question| (question.id.as_str(), question.choices.len(), question.free_text))
-        .collect();
-    assert_eq!(form, [("colour", 2, false), ("name", 0, true)]);
-    let field = |question: &str, choices: &[&str], text: Option<&str>| FieldAnswer {
-        question: question.to_owned(),
-        choices: choices.iter().map(|choice| (*choice).to_owned()).collect(),
-        text: text.map(str::to_owned),
-    };
-    let fields = vec![field("colour", &["Blue"], None), field("name", &[], Some("Ada"))];
-    run.send(Input::Answer(Answer { fields, ..Answer::new("8", None) }));
-    let answers = json!({"colour": {"answers": ["Blue"]}, "name": {"answers": ["Ada"]}});
-    assert_eq!(run.writes(), [json!({"id": 8, "result": {"answers": answers}})]);
-}
-
-#[test]
-fn an_elicitation_is_answered_with_its_value() {
-    let schema = json!({"type": "object", "properties": {"city": {"type": "string"}}});
-    let mut run = Run::in_turn(&asking());
-    run.receive(&json!({"id": 2, "method": "mcpServer/elicitation/request", "params": {
-        "serverName": "maps", "message": "Where?", "requestedSchema": schema,
-    }}));
-    let asked: Option<Value> = run.ask().schema.as_deref().and_then(|schema| serde_json::from_str(schema).ok());
-    assert_eq!(asked, Some(schema));
-    run.send(Input::Answer(Answer { value: Some(r#"{"city":"Bern"}"#.into()), ..Answer::new("2", None) }));
-    assert_eq!(run.writes(), [json!({"id": 2, "result": {"action": "accept", "content": {"city": "Bern"}}})]);
-}
-
-#[test]
 fn images_go_with_the_prompt_and_other_files_are_reported() {
     let attachment = |name: &str, media_type: &str, path: Option<&str>, bytes: Option<&[u8]>| Attachment {
         name: name.to_owned(),
@@ -566,42 +317,6 @@ fn images_go_with_the_prompt_and_other_files_are_reported() {
     assert_eq!(images, [("--image=/w/a.png", None), ("--image=", Some("image-1.jpeg"))]);
     let reported: Vec<_> = launch.unsupported.iter().filter(|setting| setting.name == "attachments").collect();
     assert!(matches!(reported[..], [setting] if setting.reason.contains("c.pdf")), "{reported:?}");
-}
-
-#[test]
-fn a_process_that_does_not_speak_the_protocol_fails_its_transport_and_not_the_turn() {
-    let has_failed = |effects: &[Effect]| effects.iter().any(|effect| matches!(effect, Effect::TransportFailed(_)));
-    let mut refused = Run::start(&turn::<Codex>("go"));
-    refused.receive(&json!({"id": 1, "error": {"code": -32600, "message": "what?"}}));
-    assert!(has_failed(&refused.effects) && outcomes(&refused.effects).is_empty());
-
-    let mut exited = Run::start(&turn::<Codex>("go"));
-    exited.effects.extend(finish(&mut exited.adapter, &FakeHost::default(), 2));
-    assert!(has_failed(&exited.effects));
-
-    let mut cancelled = Run::start(&turn::<Codex>("go"));
-    cancelled.send(Input::Cancel);
-    cancelled.effects.extend(finish(&mut cancelled.adapter, &FakeHost::default(), 0));
-    assert!(!has_failed(&cancelled.effects));
-}
-
-#[test]
-fn exec_takes_no_input_but_its_timer() {
-    let mut adapter = Codex::default();
-    adapter.build_args(&turn::<Codex>("go"), &binary("0.169.0"), "exec").expect("a command line");
-    let mut run = Run { adapter, effects: vec![] };
-    for input in [Input::Start, Input::Message("more".into()), Input::Cancel] {
-        run.send(input);
-    }
-    run.next_turn(&turn::<Codex>("again"));
-    assert_eq!(run.effects, []);
-    run.receive(&json!({"type": "error", "message": format!("Reconnecting... waiting for network ({REFUSED})")}));
-    assert_eq!(run.timer(), Some((1, 60_000)));
-    run.send(Input::Timer(1));
-    let ends = outcomes(&run.effects);
-    assert!(matches!(&ends[..], [Outcome::Failed(failure)] if failure.class == ErrorClass::Network), "{ends:?}");
-    run.receive(&json!({"type": "turn.completed", "usage": {}}));
-    assert_eq!(outcomes(&run.effects).len(), 1, "it has ended");
 }
 
 #[test]
