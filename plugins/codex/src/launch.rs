@@ -54,11 +54,6 @@ fn app_server(settings: &mut Settings<'_>, binary: &Binary) -> Launch {
     launch.exit_behavior = ExitBehavior::WhenStdinCloses;
     configure(settings, &mut launch);
     api_key(binary, &mut launch);
-    let roots = settings.extra_dirs();
-    if !roots.is_empty() {
-        let roots = toml::strings(roots.iter().map(String::as_str));
-        config(&mut launch, "sandbox_workspace_write.writable_roots", &roots);
-    }
     for arg in settings.extra_args() {
         launch.arg(arg.as_str());
     }
@@ -66,6 +61,7 @@ fn app_server(settings: &mut Settings<'_>, binary: &Binary) -> Launch {
         settings.report("session", CHOSEN);
     }
     // Taken by `request`, for each turn.
+    settings.extra_dirs();
     settings.effort(&Effort::ALL);
     settings.approvals();
     settings.output_schema();
@@ -163,6 +159,12 @@ pub(crate) fn forks(turn: &Turn, binary: &Binary) -> bool {
 
 /// What both transports take as settings of Codex.
 fn configure(settings: &mut Settings<'_>, launch: &mut Launch) {
+    // Otherwise `exec` of 0.142.0 trusts every workspace in which everything is allowed, and remembers that; all versions
+    // start the MCP servers and hooks of a workspace that the user trusts.
+    if !settings.option("project-settings").is_true() {
+        let workspace = toml::string(&settings.turn().workspace);
+        config(launch, "projects", &["{", &workspace, "={\"trust_level\"=\"untrusted\"}}"].concat());
+    }
     if let Some(servers) = settings.mcp_servers() {
         for (name, server) in Json::parse(&servers).get("mcpServers").fields() {
             let name = wharf_adapter::json::unescape(name);

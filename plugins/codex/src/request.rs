@@ -2,7 +2,7 @@
 
 use crate::attachments;
 use crate::permissions::Permissions;
-use wharf_adapter::json::{Object, array};
+use wharf_adapter::json::{Object, array, quote};
 use wharf_adapter::{Settings, Turn};
 
 /// Which effort names Codex takes is up to the model: all are passed on.
@@ -15,37 +15,38 @@ pub(crate) fn initialize() -> Object {
     Object::new().object("clientInfo", client).object("capabilities", capabilities)
 }
 
-/// `thread/start`, and with a thread's id `thread/resume` and `thread/fork`.
+/// `thread/start`, and with a thread's id `thread/resume` and `thread/fork`. The sandbox is that of each turn: a thread with
+/// a wider one makes Codex trust the workspace from then on, and start its MCP servers and hooks. Measured with 0.142.0
+/// and 0.169.0.
 pub(crate) fn thread(settings: &mut Settings<'_>) -> Object {
-    let permissions = Permissions::of(settings.turn());
     Object::new()
         .str("cwd", &settings.turn().workspace)
-        .str("approvalPolicy", permissions.policy)
-        .str("sandbox", permissions.sandbox)
+        .str("approvalPolicy", Permissions::of(settings.turn()).policy)
+        .str("sandbox", "read-only")
         .maybe_str("model", settings.model())
         .maybe_str("developerInstructions", settings.system_prompt())
 }
 
-/// `turn/start` of the first turn of a process, without the thread's id.
+/// `turn/start`, without the thread's id.
 pub(crate) fn turn(turn: &Turn) -> Object {
     let text = Object::new().str("type", "text").str("text", &turn.prompt).finish();
     let inputs = std::iter::once(text).chain(attachments::inputs(&turn.attachments));
+    let permissions = Permissions::of(turn);
+    let mut sandbox = Object::new().str("type", permissions.sandbox_type());
+    if permissions.sandbox == "workspace-write" {
+        sandbox = sandbox.raw("writableRoots", &array(turn.extra_dirs.iter().map(|folder| quote(folder))));
+    }
     let effort = turn.effort.as_deref().and_then(Effort::parse);
-    let request = Object::new().raw("input", &array(inputs)).maybe_str("effort", effort.map(Effort::name));
+    let request = Object::new()
+        .raw("input", &array(inputs))
+        .str("approvalPolicy", permissions.policy)
+        .object("sandboxPolicy", sandbox)
+        .maybe_str("model", turn.model.as_deref())
+        .maybe_str("effort", effort.map(Effort::name));
     match &turn.output_schema {
         Some(schema) => request.raw("outputSchema", schema),
         None => request,
     }
-}
-
-/// `turn/start` of a later turn, which may have other settings.
-pub(crate) fn next_turn(next: &Turn) -> Object {
-    let permissions = Permissions::of(next);
-    let sandbox = Object::new().str("type", permissions.sandbox_type());
-    turn(next)
-        .str("approvalPolicy", permissions.policy)
-        .object("sandboxPolicy", sandbox)
-        .maybe_str("model", next.model.as_deref())
 }
 
 /// `turn/steer`: a message in the middle of a turn.

@@ -298,7 +298,7 @@ impl Server {
         };
         self.apply(turn);
         self.turn = None;
-        self.rpc.request("turn/start", request::next_turn(turn).str("threadId", &thread), Step::Turn, out);
+        self.rpc.request("turn/start", request::turn(turn).str("threadId", &thread), Step::Turn, out);
     }
 
     fn steer(&mut self, text: &str, out: &mut Effects) {

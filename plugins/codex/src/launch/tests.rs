@@ -8,6 +8,8 @@ use wharf_adapter::{Adapter, CallerTool, HookPoints};
 fn built(transport: &str, version: &str, change: impl FnOnce(&mut Turn)) -> Launch {
     let mut turn = turn::<Codex>("go");
     turn.session = SessionChoice::Fresh(None);
+    // A test of its own shows what is set otherwise.
+    set_option(&mut turn, "project-settings", "true");
     change(&mut turn);
     Codex::default().build_args(&turn, &binary(version), transport).expect("a command line")
 }
@@ -80,8 +82,7 @@ fn app_server_gets_only_settings_of_codex_itself() {
         set_option(turn, "no-custom-instructions", "true");
         set_option(turn, "reasoning-summary", "\"detailed\"");
     });
-    let expected = "app-server -c project_doc_max_bytes=0 -c model_reasoning_summary=\"detailed\" \
-                    -c sandbox_workspace_write.writable_roots=[\"/a\",\"/b\"]";
+    let expected = "app-server -c project_doc_max_bytes=0 -c model_reasoning_summary=\"detailed\"";
     assert_eq!(args(&more), expected);
     assert!(more.instructions.iter().filter(|file| file.path.starts_with("AGENTS")).all(|file| !file.read));
 }
@@ -128,6 +129,15 @@ fn app_server_reads_the_key_that_exec_reads_by_itself() {
         binary.login = login;
         let launch = Codex::default().build_args(&turn::<Codex>("go"), &binary, "").expect("a command line");
         assert_eq!(args(&launch).contains("env_key=\"CODEX_API_KEY\""), is_set);
+    }
+}
+
+#[test]
+fn the_settings_of_a_workspace_are_not_used_and_it_is_not_trusted() {
+    for transport in ["app-server", "exec"] {
+        let launch = built(transport, "0.142.0", |turn| set_option(turn, "project-settings", "false"));
+        let expected = r#"-c projects={"/home/user/project"={"trust_level"="untrusted"}}"#;
+        assert!(args(&launch).contains(expected), "{}", args(&launch));
     }
 }
 

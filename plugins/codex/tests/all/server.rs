@@ -124,13 +124,13 @@ fn the_settings_of_a_turn_are_parameters_of_its_thread_and_its_turn() {
     assert_eq!(methods, ["initialize", "initialized", "thread/start", "turn/start"]);
     assert!(writes.iter().all(|line| line.get("jsonrpc").is_none()), "Codex's lines have no version");
     let thread = json!({
-        "cwd": "/home/user/project", "approvalPolicy": "never", "sandbox": "danger-full-access", "model": "gpt-5.5",
+        "cwd": "/home/user/project", "approvalPolicy": "never", "sandbox": "read-only", "model": "gpt-5.5",
         "developerInstructions": "Be brief.", "ephemeral": true,
     });
     assert_eq!(writes[2]["params"], thread);
     let expected = json!({
-        "threadId": "t", "input": [{"type": "text", "text": "go"}], "effort": "high",
-        "outputSchema": {"type": "object"},
+        "threadId": "t", "input": [{"type": "text", "text": "go"}], "approvalPolicy": "never",
+        "sandboxPolicy": {"type": "dangerFullAccess"}, "model": "gpt-5.5", "effort": "high", "outputSchema": {"type": "object"},
     });
     assert_eq!(writes[3]["params"], expected);
 }
@@ -138,15 +138,25 @@ fn the_settings_of_a_turn_are_parameters_of_its_thread_and_its_turn() {
 #[test]
 fn approvals_are_a_sandbox_and_a_policy() {
     for (approvals, sandbox, policy) in [
-        (Approvals::AllowAll, "danger-full-access", "never"),
-        (Approvals::Ask, "danger-full-access", "untrusted"),
-        (Approvals::Deny, "read-only", "never"),
+        (Approvals::AllowAll, "dangerFullAccess", "never"),
+        (Approvals::Ask, "dangerFullAccess", "untrusted"),
+        (Approvals::Deny, "readOnly", "never"),
     ] {
         let mut run = Run::start(&Turn { approvals, ..turn::<Codex>("go") });
         run.receive(&json!({"id": 1, "result": {}}));
-        let params = &run.writes()[2]["params"];
-        assert_eq!((params["sandbox"].as_str(), params["approvalPolicy"].as_str()), (Some(sandbox), Some(policy)));
+        run.receive(&json!({"id": 2, "result": {"thread": {"id": "t"}}}));
+        let writes = run.writes();
+        assert_eq!(writes[2]["params"]["sandbox"], "read-only", "a wider one makes Codex trust the workspace");
+        let params = &writes[3]["params"];
+        assert_eq!((&params["sandboxPolicy"]["type"], &params["approvalPolicy"]), (&json!(sandbox), &json!(policy)));
     }
+    let mut narrow = Turn { extra_dirs: vec!["/more".into()], ..turn::<Codex>("go") };
+    set_option(&mut narrow, "sandbox", "\"workspace-write\"");
+    let mut run = Run::start(&narrow);
+    run.receive(&json!({"id": 1, "result": {}}));
+    run.receive(&json!({"id": 2, "result": {"thread": {"id": "t"}}}));
+    let expected = json!({"type": "workspaceWrite", "writableRoots": ["/more"]});
+    assert_eq!(run.writes()[3]["params"]["sandboxPolicy"], expected);
 }
 
 #[test]
