@@ -55,6 +55,8 @@ pub struct Session<D> {
     failure: Option<Failure>,
     /// Whether the agent was asked to stop.
     is_cancelling: bool,
+    /// Whether the agent repeats the history of the session that is being loaded.
+    is_repeating: bool,
     /// The timer that must expire before the prompt is sent, while the agent still repeats its history.
     waiting: Option<u32>,
     timers: u32,
@@ -265,7 +267,7 @@ impl<D: Dialect> Session<D> {
             }
             Step::Change(change) => {
                 if let Some(model) = change.new_model() {
-                    self.set_model(model.to_owned(), out);
+                    self.set_model(self.dialect.model_name(model), out);
                 }
                 self.applied.retain(|known| known.setting != change.setting);
                 self.applied.push(change);

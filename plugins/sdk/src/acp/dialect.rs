@@ -22,6 +22,9 @@ pub trait Dialect: Default {
     const MCP_SERVERS: bool = true;
     /// Whether a session is loaded with its history even if the agent can resume it without.
     const ALWAYS_LOADS: bool = false;
+    /// Whether the agent answers `session/load` of an unknown session with an empty one. Then a session whose history is not
+    /// repeated was not resumed.
+    const LOADS_UNKNOWN: bool = false;
     /// For an agent that still repeats the history after it has answered `session/load`: how long it must be silent before
     /// the prompt is sent.
     const HISTORY_MILLIS: u32 = 0;
@@ -99,6 +102,11 @@ pub trait Dialect: Default {
     /// Who answers a permission request: the adapter, with a yes or a no, or the user.
     fn approvals(&self, turn: &Turn) -> Approvals {
         turn.approvals
+    }
+
+    /// The name of a model, as users know it, for an agent whose ids contain more.
+    fn model_name(&self, id: &str) -> String {
+        id.to_owned()
     }
 
     /// The name of a tool, which the protocol does not have.

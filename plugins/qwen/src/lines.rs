@@ -1,0 +1,235 @@
+//! Reads the lines of `--output-format stream-json`, and keeps the state between them.
+//!
+//! Every type and subtype is either handled or listed as ignored. Any other is reported as unknown.
+
+use crate::blocks::{BlockKind, Blocks};
+use crate::failure::{self, Stderr};
+use crate::outcome;
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+use wharf_adapter::{
+    Calls, Effects, ErrorClass, Event, ExitStatus, Failure, Ignored, Json, LogLevel, Malformed, SessionChoice,
+    SessionInfo,
+};
+
+/// Subtypes of `system` that are known and not reported. The first two belong to the terminal's own interface.
+const SYSTEM: Ignored = Ignored::new(&["session_end", "session_start", "worktree_restored", "worktree_started"]);
+
+/// Types of `stream_event` that are known and not reported: the state of `/goal`, and signs of life of a running tool.
+const STREAM: Ignored =
+    Ignored::new(&["content_block_stop", "goal_state", "message_start", "message_stop", "tool_progress"]);
+
+/// The state between two lines.
+#[derive(Debug, Default)]
+pub(crate) struct LineParser {
+    requested: Requested,
+    pub(crate) blocks: Blocks,
+    /// The tool calls that have not ended.
+    pub(crate) tools: Calls<OpenTool>,
+    /// The ids of the calls that were reported as denied: the result lists them again.
+    pub(crate) denied: BTreeSet<String>,
+    /// A text that is an error of the CLI if the turn ends with it.
+    pub(crate) held: Option<HeldError>,
+    /// Whether a line said how the turn ended.
+    pub(crate) declared: bool,
+}
+
+/// The session that the turn requested.
+#[derive(Debug, Default)]
+pub(crate) enum Requested {
+    #[default]
+    Fresh,
+    Resumed(String),
+    /// Any but this one.
+    Forked(String),
+    MostRecent,
+}
+
+/// What is kept about a tool call.
+#[derive(Debug)]
+pub(crate) struct OpenTool {
+    /// The file that it writes.
+    pub(crate) path: Option<String>,
+}
+
+/// A text that starts like an error of the CLI. Versions up to 0.15 report a failed model call as such a text, and end the
+/// turn with a success.
+#[derive(Debug)]
+pub(crate) struct HeldError {
+    pub(crate) id: String,
+    pub(crate) text: String,
+    /// Whether it was streamed before.
+    pub(crate) streamed: bool,
+}
+
+impl LineParser {
+    /// Stores the session that the turn requested.
+    pub(crate) fn set_session(&mut self, session: &SessionChoice) {
+        self.requested = match session {
+            SessionChoice::Fresh(_) => Requested::Fresh,
+            SessionChoice::Resume(id) => Requested::Resumed(id.clone()),
+            SessionChoice::Fork(id) => Requested::Forked(id.clone()),
+            SessionChoice::MostRecent => Requested::MostRecent,
+        };
+    }
+
+    /// Whether it is not known what the session used before this turn, although it may have.
+    pub(crate) fn has_unknown_past(&self) -> bool {
+        matches!(self.requested, Requested::MostRecent)
+    }
+
+    /// The process has exited: its tools no longer run. Some limits are reported by nothing but the exit code.
+    pub(crate) fn finish(&mut self, exit: ExitStatus, stderr: &Stderr, out: &mut Effects) {
+        self.release(out);
+        self.tools.cancel(out);
+        if !self.declared
+            && let Some(outcome) = outcome::of_exit(exit, stderr)
+        {
+            out.turn_ended(outcome, None);
+        }
+    }
+
+    /// Handles one line of this type.
+    pub(crate) fn line(&mut self, kind: &str, line: Json<'_>, out: &mut Effects) -> Result<(), Malformed> {
+        if kind != "result" {
+            self.release(out);
+        }
+        match kind {
+            "system" => self.system(line, out),
+            "assistant" => self.assistant(line, out),
+            "user" => self.user(line, out),
+            "result" => self.result(line, out),
+            other => {
+                out.unknown(other);
+                Ok(())
+            }
+        }
+    }
+
+    /// The turn continues after the held text: the model wrote it.
+    fn release(&mut self, out: &mut Effects) {
+        if let Some(held) = self.held.take() {
+            out.message(&held.id, None, wharf_adapter::Text::Inline(held.text));
+        }
+    }
+
+    fn system(&mut self, line: Json<'_>, out: &mut Effects) -> Result<(), Malformed> {
+        let [subtype, data] = line.pick(["subtype", "data"])?;
+        let subtype = subtype.name().ok_or(Malformed)?;
+        match subtype {
+            "init" => self.init(line, out)?,
+            "retry" => self.retry(data, out),
+            "model_fallback" => {
+                let [from, to] = ["fromModel", "toModel"].map(|key| data.get(key).str().unwrap_or_default());
+                out.notice(LogLevel::Warn, format!("the model {from} is not available; {to} is used"));
+            }
+            "vision_bridge" | "vision_bridge_failed" | "vision_routing" => {
+                out.notice(LogLevel::Info, data.get("notice").str().unwrap_or_default());
+            }
+            "continue_turn_failed" => {
+                out.notice(LogLevel::Warn, data.get("error").str().unwrap_or_else(|| subtype.into()));
+            }
+            "task_notification" | "task_started" => {
+                out.emit(Event::Other((subtype.replace('_', "-"), data.raw().to_owned())));
+            }
+            known if SYSTEM.contains(known) => {}
+            other => out.unknown(&format!("system/{other}")),
+        }
+        Ok(())
+    }
+
+    fn init(&mut self, line: Json<'_>, out: &mut Effects) -> Result<(), Malformed> {
+        let [id, model, version, servers] = line.pick(["session_id", "model", "qwen_code_version", "mcp_servers"])?;
+        let id = id.string().ok_or(Malformed)?;
+        let resumed = match &self.requested {
+            // `--continue` starts a new session if there is none, and does not say so.
+            Requested::Fresh | Requested::MostRecent => None,
+            Requested::Resumed(requested) => Some(*requested == id),
+            Requested::Forked(from) => Some(*from != id),
+        };
+        let is_down = |server: &Json<'_>| server.get("status").is("disconnected") || server.get("status").is("failed");
+        for server in servers.items().filter(is_down) {
+            let name = server.get("name").str().unwrap_or_default();
+            out.notice(LogLevel::Warn, format!("the MCP server {name} did not start"));
+        }
+        out.emit(Event::Session(SessionInfo {
+            id: Some(id),
+            resumed,
+            model: model.string(),
+            agent_version: version.string(),
+        }));
+        Ok(())
+    }
+
+    /// A model call is retried. Only a rate limit has a number of attempts and a delay.
+    fn retry(&mut self, data: Json<'_>, out: &mut Effects) {
+        let keys = ["attempt", "maxRetries", "delayMs", "preserveText", "reason"];
+        let Ok([attempt, limit, delay, preserved, reason]) = data.pick(keys) else { return };
+        if !preserved.is_true() {
+            self.blocks.void(out);
+        }
+        // The notice about the other model says it.
+        if reason.is("model_fallback") {
+            return;
+        }
+        let failure = match (attempt.u64(), delay.u64()) {
+            (Some(attempt), Some(delay)) => {
+                let mut text = format!("rate limit, attempt {attempt} of {}", limit.raw());
+                let _ = write!(text, " in {}.{} s", delay / 1000, delay % 1000 / 100);
+                Failure::new(ErrorClass::RateLimit, text)
+            }
+            _ => Failure::new(ErrorClass::Provider, "the model's answer was cut off or unusable"),
+        };
+        out.emit(Event::Retrying(failure));
+    }
+
+    /// Handles an event of the stream. `parent` is the tool call of the sub-agent.
+    pub(crate) fn stream_event(
+        &mut self,
+        event: Json<'_>,
+        parent: Json<'_>,
+        out: &mut Effects,
+    ) -> Result<(), Malformed> {
+        let [kind, delta] = event.pick(["type", "delta"])?;
+        match kind.name().ok_or(Malformed)? {
+            "content_block_delta" => self.delta(delta, parent, out)?,
+            "content_block_start" => match event.at(&["content_block", "type"]).name() {
+                Some("text") => self.blocks.start(parent.filled().as_deref(), BlockKind::Text),
+                Some("thinking") => self.blocks.start(parent.filled().as_deref(), BlockKind::Thinking),
+                _ => {}
+            },
+            known if STREAM.contains(known) => {}
+            other => out.unknown(&format!("stream_event/{other}")),
+        }
+        Ok(())
+    }
+
+    fn delta(&mut self, delta: Json<'_>, parent: Json<'_>, out: &mut Effects) -> Result<(), Malformed> {
+        let [kind, text, thinking] = delta.pick(["type", "text", "thinking"])?;
+        let parent = parent.filled();
+        let owner = parent.as_deref();
+        match kind.name().ok_or(Malformed)? {
+            "text_delta" => {
+                let id = self.blocks.current(owner, BlockKind::Text);
+                out.text_delta(id, owner, text.text_or_empty());
+            }
+            "thinking_delta" => {
+                let id = self.blocks.current(owner, BlockKind::Thinking);
+                out.thinking_delta(id, owner, thinking.text_or_empty());
+            }
+            // The whole call follows at once.
+            "input_json_delta" => {}
+            other => out.unknown(&format!("content_block_delta/{other}")),
+        }
+        Ok(())
+    }
+
+    /// The failure that a held text reports, if the turn ended with it.
+    pub(crate) fn held_failure(&mut self, out: &mut Effects) -> Option<Failure> {
+        let held = self.held.take()?;
+        if held.streamed {
+            out.emit(Event::Discard(held.id));
+        }
+        Some(failure::of_text(&held.text))
+    }
+}
