@@ -32,6 +32,8 @@ pub(crate) struct LineParser {
     pub(crate) held: Option<HeldError>,
     /// Whether a line said how the turn ended.
     pub(crate) declared: bool,
+    /// Whether the last retry was announced with a delay: after it, another line says that it starts.
+    is_delayed: bool,
 }
 
 /// The session that the turn requested.
@@ -172,12 +174,15 @@ impl LineParser {
         if reason.is("model_fallback") {
             return;
         }
+        let was_delayed = std::mem::take(&mut self.is_delayed);
         let failure = match (attempt.u64(), delay.u64()) {
             (Some(attempt), Some(delay)) => {
+                self.is_delayed = true;
                 let mut text = format!("rate limit, attempt {attempt} of {}", limit.raw());
                 let _ = write!(text, " in {}.{} s", delay / 1000, delay % 1000 / 100);
                 Failure::new(ErrorClass::RateLimit, text)
             }
+            _ if was_delayed => return,
             _ => Failure::new(ErrorClass::Provider, "the model's answer was cut off or unusable"),
         };
         out.emit(Event::Retrying(failure));
