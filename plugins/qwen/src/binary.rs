@@ -18,15 +18,16 @@ pub(crate) fn resolve(host: &dyn Host, environment: &Environment) -> Result<Bina
     binary.set_version(version, TESTED, &[], INSTALL);
     if binary.support == Support::OlderUntested && !help.is_empty() && !text::contains(&help, OUTPUT_FORMAT) {
         binary.support = Support::Unsupported;
-        binary.note(LogLevel::Error, format!("it has no {OUTPUT_FORMAT}, which every turn needs"), Some(INSTALL));
+        let reason = format!("it has no {OUTPUT_FORMAT}, which every turn needs");
+        binary.note(LogLevel::Error, reason.as_str(), Some(INSTALL));
+        binary.unsupported_because = Some(reason);
     }
-    binary.capabilities = Features::of(&binary).with_help(&help).capabilities();
+    Features::of(&binary).with_help(&help).transports(&mut binary);
     if version.is_some() {
         binary.login = login::check(host, environment.home.as_deref(), &mut binary);
     }
     Ok(binary)
 }
-
 
 #[cfg(test)]
 mod tests {
@@ -48,7 +49,7 @@ mod tests {
         ] {
             let binary = resolve(&installed(version), &environment()).expect("a program");
             assert_eq!((binary.program.as_str(), binary.support), ("/usr/bin/qwen", support), "{version}");
-            assert_eq!(binary.capabilities.contains(Capabilities::SESSION_FORK), fork, "{version}");
+            assert_eq!(binary.can(Capabilities::SESSION_FORK), fork, "{version}");
         }
         let nowhere = resolve(&FakeHost::default(), &environment());
         assert_eq!(nowhere.map_err(|failure| failure.class), Err(ErrorClass::NotFound));
@@ -74,7 +75,7 @@ mod tests {
         ] {
             let binary = resolve(&installed(version).output(help, 0, text), &environment()).expect("a program");
             assert_eq!(binary.support, support, "{version} {text}");
-            assert_eq!(binary.capabilities.contains(Capabilities::SESSION_FORK), fork, "{version} {text}");
+            assert_eq!(binary.can(Capabilities::SESSION_FORK), fork, "{version} {text}");
         }
     }
 

@@ -70,11 +70,11 @@ impl Blocks {
     /// The model call is retried: what the agent wrote in it is void.
     pub(crate) fn void(&mut self, out: &mut Effects) {
         for id in self.whole.drain(..) {
-            out.emit(Event::Discard(id));
+            out.emit(Event::Discard(id.into()));
         }
         self.open.retain(|block| {
             if block.owner.is_none() {
-                out.emit(Event::Discard(block.id.clone()));
+                out.emit(Event::Discard((&block.id).into()));
             }
             block.owner.is_some()
         });

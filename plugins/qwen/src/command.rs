@@ -5,10 +5,11 @@
 
 use crate::features::Features;
 use crate::info::MODES;
-use crate::login;
 use crate::transport::Transport;
+use crate::{login, prompt};
 use wharf_adapter::{
-    Approvals, Arg, Binary, ErrorClass, Failure, Json, Launch, SessionChoice, Setting, Settings, Turn, acp,
+    Approvals, Arg, Binary, Decision, ErrorClass, Failure, Json, Launch, PolicyArea, SessionChoice, Setting, Settings,
+    Turn, acp,
 };
 
 /// Linux limits an argument to 128 KiB.
@@ -19,7 +20,7 @@ const INSTRUCTIONS: [&str; 4] = ["QWEN.md", "AGENTS.md", ".qwen/agents", ".qwen/
 
 /// The launch of a turn.
 pub(crate) fn build(settings: &mut Settings<'_>, binary: &Binary, features: Features) -> Result<Launch, Failure> {
-    let transport = Transport::of(settings.turn());
+    let transport = Transport::named(settings.transport());
     let mut launch = match transport {
         Transport::Lines => {
             let mut launch = Launch::lines(["--output-format", "stream-json"]);
@@ -58,6 +59,7 @@ pub(crate) fn build(settings: &mut Settings<'_>, binary: &Binary, features: Feat
         launch.arg("--bare");
     }
     launch.instructions(&INSTRUCTIONS, !bare);
+    launch.args.extend(settings.extra_args().iter().map(|arg| Arg::from(arg.as_str())));
     settings.unsupported(Setting::MaxCost, "Qwen Code knows no prices");
     settings.unsupported(Setting::Autopilot, "Qwen Code has no autopilot: a turn always continues until it is done");
     Ok(launch)
@@ -75,6 +77,10 @@ fn lines(settings: &mut Settings<'_>, features: Features, launch: &mut Launch) -
     if settings.approvals() == Approvals::Ask {
         let reason = "the transport stream-json cannot ask; what needs a permission is denied";
         settings.unsupported(Setting::Approvals, reason);
+    }
+    if settings.attachments().iter().any(|file| !prompt::is_attachable(file, settings.turn())) {
+        settings
+            .report("attachments", "Qwen Code reads only files inside of the workspace; the others are not attached");
     }
     session(settings, features, launch);
     settings.unsupported(Setting::Effort, "Qwen Code has no flag for it; over ACP it is set if the model offers it");
@@ -126,7 +132,9 @@ fn session(settings: &mut Settings<'_>, features: Features, launch: &mut Launch)
             launch.joined("--resume=", id);
             launch.arg("--fork-session");
         }
-        SessionChoice::Fork(_) => settings.report("session", "this version cannot fork a session; a new one is started"),
+        SessionChoice::Fork(_) => {
+            settings.report("session", "this version cannot fork a session; a new one is started")
+        }
         SessionChoice::MostRecent => launch.arg("--continue"),
     }
 }
@@ -149,6 +157,8 @@ fn system_prompt(settings: &mut Settings<'_>, features: Features, launch: &mut L
     Ok(())
 }
 
+/// The rules about tools, in Qwen Code's own notation, and those of the policy that it enforces: a tool that is denied by
+/// its whole name is not offered to the model.
 fn tools(settings: &mut Settings<'_>, launch: &mut Launch) {
     let rules = settings.tools();
     for (flag, names) in [
@@ -161,6 +171,13 @@ fn tools(settings: &mut Settings<'_>, launch: &mut Launch) {
             launch.joined(flag, name);
         }
     }
+    settings.enforce(|rule| match &rule.pattern {
+        Some(name) if rule.area == PolicyArea::Tools && rule.decision == Decision::Deny && !name.contains('*') => {
+            launch.joined("--exclude-tools=", name);
+            true
+        }
+        _ => false,
+    });
 }
 
 fn fallback(settings: &mut Settings<'_>, features: Features, launch: &mut Launch) {

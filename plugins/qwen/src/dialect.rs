@@ -8,13 +8,13 @@ mod tool_name;
 
 use crate::command::mode;
 use crate::failure::{self, LOGIN};
+use crate::prompt;
 use crate::result::INPUT_INCLUDES_CACHED;
 use crate::shell::exit_code;
-use crate::prompt;
 use wharf_adapter::acp::{Change, Dialect, Offer, RpcError, TextKind, ToolFields, Transcript};
 use wharf_adapter::{
-    Approvals, Effects, Failure, Ignored, Json, LogLevel, Malformed, Outcome, Retry, ToolCall, ToolStatus, Turn, Usage,
-    UsageScope,
+    Approvals, Effects, Event, Failure, Ignored, Json, LogLevel, Malformed, Outcome, Retry, ToolCall, ToolStatus, Turn,
+    Usage, UsageScope,
 };
 
 /// The tool that starts a sub-agent.
@@ -42,14 +42,11 @@ impl Dialect for Acp {
         "qwen/notify/session/artifact-event",
         "qwen/notify/session/generation/event",
         "qwen/notify/session/mcp-budget-event",
-        "qwen/notify/session/mode-update",
         "qwen/notify/session/model-update",
         "qwen/notify/session/pr-binding",
         "qwen/notify/session/prompt-suggestion",
-        "qwen/notify/session/recording-degraded",
         "qwen/notify/session/sources-changed",
         "qwen/notify/session/terminal-sequence",
-        "qwen/notify/session/title-update",
         "qwen/notify/workspace/generation/event",
         "shell_output",
     ]);
@@ -99,7 +96,11 @@ impl Dialect for Acp {
     }
 
     fn tool(&mut self, tool: &ToolFields<'_>, call: &mut ToolCall, _transcript: &Transcript) {
-        call.parent = parent(tool.meta);
+        call.parent = parent(tool.meta).map(Into::into);
+        call.mcp_server = tool.meta.get("serverId").string();
+        if call.status == ToolStatus::Denied {
+            call.denied_because = tool.content.items().next().and_then(|item| item.at(&["content", "text"]).string());
+        }
         self.rejected = call.status == ToolStatus::Denied;
         let shown = tool.content.items().next().map(|item| item.at(&["content", "text"]));
         let code = || exit_code(shown?.name()?);
@@ -145,6 +146,32 @@ impl Dialect for Acp {
         Ok(true)
     }
 
+    fn notification(
+        &mut self,
+        method: &str,
+        params: Json<'_>,
+        _transcript: &mut Transcript,
+        out: &mut Effects,
+    ) -> bool {
+        match method.strip_prefix("qwen/notify/session/") {
+            Some("mode-update") => {
+                if let Some(mode) = params.get("currentModeId").string() {
+                    out.emit(Event::Mode(mode));
+                }
+            }
+            Some("title-update") => {
+                if let Some(title) = params.first_of(&["title", "displayName"]).string() {
+                    out.emit(Event::Title(title));
+                }
+            }
+            Some("recording-degraded") => {
+                out.notice(LogLevel::Warn, "the session is not stored completely: it may not be resumable");
+            }
+            _ => return false,
+        }
+        true
+    }
+
     fn outcome(&mut self, _wrote: bool, _transcript: &mut Transcript, _out: &mut Effects) -> Option<Outcome> {
         self.rejected.then_some(Outcome::Cancelled)
     }
@@ -180,6 +207,7 @@ fn usage(usage: Json<'_>, out: &mut Effects) {
         output: output.u64(),
         cache_read: cached.u64(),
         reasoning: reasoning.u64(),
+        rounds: Some(1),
         ..Usage::new(UsageScope::Delta, "acp", INPUT_INCLUDES_CACHED)
     });
 }

@@ -37,14 +37,8 @@ const PHRASES: Phrases = Phrases(&[
 ]);
 
 /// Lines of stderr that are no errors.
-const NOISE: [&str; 6] = [
-    "Ripgrep not available",
-    "Warning",
-    "[perf]",
-    "Retrying ",
-    "Falling back from ",
-    "Update successful",
-];
+const NOISE: [&str; 6] =
+    ["Ripgrep not available", "Warning", "[perf]", "Retrying ", "Falling back from ", "Update successful"];
 
 /// The message of the `error` of a result.
 pub(crate) fn message_of(error: Json<'_>) -> String {

@@ -4,6 +4,7 @@
 //! version in between added a flag, so the help text of those versions is read when they are found, and flags in it become
 //! capabilities. An unknown version gets what 0.15.10 has.
 
+use crate::transport::Transport;
 use wharf_adapter::{Binary, Capabilities, Tested, Version, text};
 
 /// The versions that were tested.
@@ -38,7 +39,10 @@ impl Features {
     /// The features of a program: by its version, or by capabilities that were found in its help text.
     pub(crate) fn of(binary: &Binary) -> Features {
         let version = binary.version.as_deref().and_then(Version::find).unwrap_or(OLDEST);
-        let found = |capability| binary.capabilities.contains(capability);
+        let found = |capability| binary.can(capability);
+        // Over ACP the protocol has them.
+        let lines = binary.transports.iter().find(|transport| transport.name == Transport::Lines.name());
+        let in_lines = |capability| lines.is_some_and(|transport| transport.capabilities.contains(capability));
         let (is_new, is_measured) = (version >= NEW_SINCE, version >= OLDEST);
         Features {
             acp: version >= ACP_SINCE,
@@ -46,7 +50,7 @@ impl Features {
             fallback: is_new || found(Capabilities::FALLBACK_MODEL),
             // There is no capability for it. If the version does not have it, it says so.
             tool_call_cap: version > OLDEST,
-            servers: is_measured || found(Capabilities::MCP_SERVERS),
+            servers: is_measured || in_lines(Capabilities::MCP_SERVERS),
             schema: is_measured || found(Capabilities::STRUCTURED_OUTPUT),
         }
     }
@@ -68,32 +72,38 @@ impl Features {
         }
     }
 
-    /// The capabilities for these features.
-    pub(crate) fn capabilities(self) -> Capabilities {
-        let mut all = Capabilities::STREAMING
+    /// Names the transports, each with the capabilities for these features.
+    pub(crate) fn transports(self, binary: &mut Binary) {
+        let mut always = Capabilities::STREAMING
             | Capabilities::SESSION_RESUME
-            | Capabilities::CHOOSE_SESSION_ID
             | Capabilities::SESSION_PERSISTENCE_CONTROL
             | Capabilities::MODEL_DISCOVERY
-            | Capabilities::EFFORT_LEVELS
             | Capabilities::TOKEN_USAGE
-            | Capabilities::TURN_CAP
-            | Capabilities::DUPLEX
-            | Capabilities::ASKS
-            | Capabilities::INTERRUPT
             | Capabilities::TOOL_RULES
+            | Capabilities::POLICY
             | Capabilities::BARE_MODE;
+        if self.fallback {
+            always |= Capabilities::FALLBACK_MODEL;
+        }
+        let mut lines = always | Capabilities::CHOOSE_SESSION_ID | Capabilities::TURN_CAP | Capabilities::ATTACHMENTS;
         for (has, capability) in [
             (self.fork, Capabilities::SESSION_FORK),
-            (self.fallback, Capabilities::FALLBACK_MODEL),
             (self.servers, Capabilities::MCP_SERVERS),
             (self.schema, Capabilities::STRUCTURED_OUTPUT),
         ] {
             if has {
-                all |= capability;
+                lines |= capability;
             }
         }
-        all
+        let acp = always
+            | Capabilities::EFFORT_LEVELS
+            | Capabilities::DUPLEX
+            | Capabilities::ASKS
+            | Capabilities::INTERRUPT
+            | Capabilities::MCP_SERVERS;
+        binary.transports.clear();
+        binary.transport(Transport::Lines.name(), lines);
+        binary.transport(Transport::Acp.name(), acp);
     }
 }
 
@@ -129,7 +139,7 @@ mod tests {
         let mut between = binary("0.18.0");
         let found = Features::of(&between).with_help("  --fork-session  …\n  --fallback-model  …");
         assert!(found.fork && found.fallback && !of("0.18.0").fork);
-        between.capabilities = found.capabilities();
+        found.transports(&mut between);
         assert_eq!(Features::of(&between), found);
     }
 
@@ -142,6 +152,10 @@ mod tests {
             | Capabilities::BUDGET_CAP
             | Capabilities::AUTOPILOT
             | Capabilities::STEERING;
-        assert!(!of("0.24.4").capabilities().intersects(lacks));
+        let mut binary = binary("0.24.4");
+        of("0.24.4").transports(&mut binary);
+        assert!(binary.transports.iter().all(|transport| !transport.capabilities.intersects(lacks)));
+        let names: Vec<_> = binary.transports.iter().map(|transport| transport.name.as_str()).collect();
+        assert_eq!(names, ["stream-json", "acp"], "the first that has what a turn needs is used");
     }
 }

@@ -59,11 +59,6 @@ pub(crate) fn describe() -> AdapterInfo {
         .state_variable("QWEN_HOME")
         .file("~/.qwen/settings.json")
         .file("$QWEN_HOME/settings.json")
-        .choice(
-            "transport",
-            &["auto", "stream-json", "acp"],
-            "how to talk to Qwen Code; auto uses acp if approvals are ask",
-        )
         .choice("auth-type", &AUTH_TYPES, "the provider, instead of the one that is configured")
         .choice("approval-mode", &MODES, "a mode of Qwen Code, instead of the one for the approvals")
         .choice(

@@ -20,6 +20,7 @@ mod outcome;
 mod prompt;
 mod result;
 mod shell;
+mod tools;
 mod transport;
 
 use failure::Stderr;
@@ -56,9 +57,9 @@ impl Adapter for Qwen {
         command::build(settings, binary, Features::of(binary))
     }
 
-    fn build_prompt(&mut self, turn: &Turn, binary: &Binary) -> Result<PromptDelivery, Failure> {
-        Ok(match Transport::of(turn) {
-            Transport::Lines => PromptDelivery::Stdin(prompt::text(turn)?.into_bytes()),
+    fn build_prompt(&mut self, turn: &Turn, binary: &Binary, transport: &str) -> Result<PromptDelivery, Failure> {
+        Ok(match Transport::named(transport) {
+            Transport::Lines => PromptDelivery::Stdin(prompt::with_files(turn)?.into_bytes()),
             Transport::Acp => {
                 self.acp.prepare(turn, binary.version.as_deref())?;
                 PromptDelivery::InProtocol
@@ -79,6 +80,10 @@ impl Adapter for Qwen {
 
     fn stderr_line(&mut self, line: &str, _out: &mut Effects) {
         self.stderr.line(line);
+    }
+
+    fn next_turn(&mut self, turn: &Turn, out: &mut Effects) {
+        self.acp.next_turn(turn, out);
     }
 
     fn handle(&mut self, input: Input, out: &mut Effects) {

@@ -8,8 +8,8 @@ use crate::outcome;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use wharf_adapter::{
-    Calls, Effects, ErrorClass, Event, ExitStatus, Failure, Ignored, Json, LogLevel, Malformed, SessionChoice,
-    SessionInfo,
+    Calls, Effects, ErrorClass, Event, ExitStatus, Failure, Ignored, Json, LogLevel, Malformed, McpServer, McpStatus,
+    Phase, SessionChoice, SessionInfo, Subagent,
 };
 
 /// Subtypes of `system` that are known and not reported. The first two belong to the terminal's own interface.
@@ -111,7 +111,7 @@ impl LineParser {
     /// The turn continues after the held text: the model wrote it.
     fn release(&mut self, out: &mut Effects) {
         if let Some(held) = self.held.take() {
-            out.message(&held.id, None, wharf_adapter::Text::Inline(held.text));
+            out.message(held.id, None, held.text.into());
         }
     }
 
@@ -131,9 +131,8 @@ impl LineParser {
             "continue_turn_failed" => {
                 out.notice(LogLevel::Warn, data.get("error").str().unwrap_or_else(|| subtype.into()));
             }
-            "task_notification" | "task_started" => {
-                out.emit(Event::Other((subtype.replace('_', "-"), data.raw().to_owned())));
-            }
+            "task_started" => task(data, Phase::Begun, out),
+            "task_notification" => task(data, Phase::Ended, out),
             known if SYSTEM.contains(known) => {}
             other => out.unknown(&format!("system/{other}")),
         }
@@ -141,7 +140,8 @@ impl LineParser {
     }
 
     fn init(&mut self, line: Json<'_>, out: &mut Effects) -> Result<(), Malformed> {
-        let [id, model, version, servers] = line.pick(["session_id", "model", "qwen_code_version", "mcp_servers"])?;
+        let keys = ["session_id", "model", "qwen_code_version", "mcp_servers", "permission_mode"];
+        let [id, model, version, servers, mode] = line.pick(keys)?;
         let id = id.string().ok_or(Malformed)?;
         let resumed = match &self.requested {
             // `--continue` starts a new session if there is none, and does not say so.
@@ -149,17 +149,25 @@ impl LineParser {
             Requested::Resumed(requested) => Some(*requested == id),
             Requested::Forked(from) => Some(*from != id),
         };
-        let is_down = |server: &Json<'_>| server.get("status").is("disconnected") || server.get("status").is("failed");
-        for server in servers.items().filter(is_down) {
-            let name = server.get("name").str().unwrap_or_default();
-            out.notice(LogLevel::Warn, format!("the MCP server {name} did not start"));
-        }
         out.emit(Event::Session(SessionInfo {
             id: Some(id),
             resumed,
             model: model.string(),
             agent_version: version.string(),
         }));
+        if let Some(mode) = mode.string() {
+            out.emit(Event::Mode(mode));
+        }
+        for server in servers.items() {
+            let status = match server.get("status").name() {
+                Some("connected") => McpStatus::Connected,
+                Some("connecting") => McpStatus::Connecting,
+                Some("disabled") => McpStatus::Disabled,
+                _ => McpStatus::Failed,
+            };
+            let name = server.get("name").string().unwrap_or_default();
+            out.emit(Event::McpServer(McpServer { name, status, error: None }));
+        }
         Ok(())
     }
 
@@ -233,8 +241,22 @@ impl LineParser {
     pub(crate) fn held_failure(&mut self, out: &mut Effects) -> Option<Failure> {
         let held = self.held.take()?;
         if held.streamed {
-            out.emit(Event::Discard(held.id));
+            out.emit(Event::Discard(held.id.into()));
         }
         Some(failure::of_text(&held.text))
     }
+}
+
+/// A sub-agent or a command that works in the background. Without a tool call it belongs to nothing that was reported.
+fn task(data: Json<'_>, phase: Phase, out: &mut Effects) {
+    let keys = ["tool_use_id", "subagent_type", "description", "status"];
+    let Ok([id, name, title, status]) = data.pick(keys) else { return };
+    let Some(id) = id.string().filter(|id| !id.is_empty()) else { return };
+    // A monitor reports every event that it sees.
+    if status.is("running") {
+        return;
+    }
+    let failed = status.name().filter(|status| matches!(*status, "failed" | "cancelled"));
+    let (name, title, error) = (name.string(), title.string(), failed.map(str::to_owned));
+    out.emit(Event::Subagent(Subagent { id: id.into(), phase, name, title, error }));
 }

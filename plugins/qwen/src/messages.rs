@@ -7,7 +7,11 @@ use crate::failure::API_ERROR;
 use crate::lines::{HeldError, LineParser, OpenTool};
 use crate::result::figures;
 use crate::shell::exit_code;
-use wharf_adapter::{ChangeKind, Effects, Event, FileChange, Json, Malformed, ToolCall, ToolStatus, UsageScope};
+use crate::tools;
+use wharf_adapter::{
+    ChangeKind, Effects, Event, FileChange, Json, Malformed, PlanItem, PlanStatus, Text, ToolCall, ToolStatus,
+    UsageScope,
+};
 
 /// The beginning of the result of a tool that was denied.
 const DENIED: &str = "Qwen Code requires permission to use ";
@@ -34,15 +38,15 @@ impl LineParser {
                     if is_error && owner.is_none() && !is_measured {
                         self.held = Some(HeldError { id, text: text.string().unwrap_or_default(), streamed });
                     } else {
-                        out.message(&id, owner, text.text_or_empty());
                         self.note(owner, &id);
+                        out.message(id, owner, text.text_or_empty());
                     }
                 }
                 "thinking" => {
                     let streamed = self.blocks.confirm(owner, BlockKind::Thinking);
                     let id = streamed.unwrap_or_else(|| uuid.to_string());
-                    out.thinking(&id, owner, thinking.text_or_empty());
                     self.note(owner, &id);
+                    out.thinking(id, owner, thinking.text_or_empty());
                 }
                 "tool_use" => self.tool_use(block, owner, out)?,
                 other => out.unknown(&format!("assistant/{other}")),
@@ -69,7 +73,7 @@ impl LineParser {
         if name.is("todo_write") && parent.is_none() {
             let todos = input.get("todos");
             if todos.is_array() {
-                out.emit(Event::Plan(todos.raw().to_owned()));
+                out.emit(Event::Plan(todos.items().filter_map(plan_item).collect()));
             }
         }
         let path = match name.name() {
@@ -78,9 +82,12 @@ impl LineParser {
             _ => None,
         };
         out.tool(ToolCall {
-            parent: parent.map(str::to_owned),
+            parent: parent.map(Text::from),
             name: name.string(),
+            kind: name.name().map(tools::kind),
+            mcp_server: name.name().and_then(tools::server),
             input: input.verbatim(),
+            paths: tools::paths(input),
             ..ToolCall::new(&id, ToolStatus::Running)
         });
         self.tools.open(&id, OpenTool { path });
@@ -120,7 +127,8 @@ impl LineParser {
             self.blocks.keep();
         }
         out.tool(ToolCall {
-            parent: parent.map(str::to_owned),
+            parent: parent.map(Text::from),
+            denied_because: if status == ToolStatus::Denied { content.string() } else { None },
             output: content.text().or_else(|| content.verbatim()),
             exit_code: exit_code(head),
             ..ToolCall::new(&id, status)
@@ -132,4 +140,13 @@ impl LineParser {
         }
         Ok(())
     }
+}
+
+fn plan_item(todo: Json<'_>) -> Option<PlanItem> {
+    let status = match todo.get("status").name() {
+        Some("in_progress") => PlanStatus::InProgress,
+        Some("completed") => PlanStatus::Completed,
+        _ => PlanStatus::Pending,
+    };
+    Some(PlanItem { text: todo.get("content").string()?, status })
 }

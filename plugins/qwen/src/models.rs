@@ -60,9 +60,8 @@ mod tests {
 
     #[test]
     fn a_refusal_is_no_empty_list() {
-        let host = || {
-            FakeHost::default().with_variable("OPENAI_BASE_URL", "https://h").with_variable("OPENAI_API_KEY", "k")
-        };
+        let host =
+            || FakeHost::default().with_variable("OPENAI_BASE_URL", "https://h").with_variable("OPENAI_API_KEY", "k");
         let refused = list(&host().response("GET https://h/models", 401, "{}"));
         assert!(matches!(refused, ModelList::NeedsAuth(_)));
         let page = list(&host().response("GET https://h/models", 200, "{}"));

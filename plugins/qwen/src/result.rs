@@ -5,9 +5,7 @@
 
 use crate::lines::LineParser;
 use crate::{failure, outcome};
-use wharf_adapter::{
-    Effects, Event, Json, Malformed, Outcome, ToolCall, ToolStatus, TurnEnd, Usage, UsageScope,
-};
+use wharf_adapter::{Effects, Event, Json, Malformed, Outcome, ToolCall, ToolStatus, TurnEnd, Usage, UsageScope};
 
 /// The input figure includes the cached tokens: input and output add up to the total.
 pub(crate) const INPUT_INCLUDES_CACHED: bool = true;
@@ -22,10 +20,7 @@ impl LineParser {
             if let Some(id) = denial.get("tool_use_id").string()
                 && self.denied.insert(id.clone())
             {
-                out.tool(ToolCall {
-                    name: denial.get("tool_name").string(),
-                    ..ToolCall::new(&id, ToolStatus::Denied)
-                });
+                out.tool(ToolCall { name: denial.get("tool_name").string(), ..ToolCall::new(&id, ToolStatus::Denied) });
             }
         }
         self.tools.cancel(out);
@@ -52,7 +47,9 @@ impl LineParser {
 
 /// The figures of a line.
 pub(crate) fn figures(usage: Json<'_>, scope: UsageScope, source: &str, model: Option<String>) -> Usage {
-    let mut figures = Usage { model, ..Usage::new(scope, source, INPUT_INCLUDES_CACHED) };
+    // A message with figures is one call; the total of a session has none.
+    let rounds = if scope == UsageScope::Delta { Some(1) } else { None };
+    let mut figures = Usage { model, rounds, ..Usage::new(scope, source, INPUT_INCLUDES_CACHED) };
     if let Ok([input, output, cached]) = usage.pick(["input_tokens", "output_tokens", "cache_read_input_tokens"]) {
         figures.input = input.u64();
         figures.output = output.u64();

@@ -1,7 +1,5 @@
 //! How the adapter talks to Qwen Code.
 
-use wharf_adapter::{Approvals, Turn};
-
 /// How the adapter talks to Qwen Code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Transport {
@@ -12,13 +10,16 @@ pub(crate) enum Transport {
 }
 
 impl Transport {
-    /// The transport that the turn names, or else the one that its approvals need.
-    pub(crate) fn of(turn: &Turn) -> Transport {
-        match turn.option("transport").name() {
-            Some("acp") => Transport::Acp,
-            Some("stream-json") => Transport::Lines,
-            _ if turn.approvals == Approvals::Ask => Transport::Acp,
-            _ => Transport::Lines,
+    /// The transport with this name; without one, lines.
+    pub(crate) fn named(name: &str) -> Transport {
+        if name == Transport::Acp.name() { Transport::Acp } else { Transport::Lines }
+    }
+
+    /// The name by which a user chooses it.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Transport::Lines => "stream-json",
+            Transport::Acp => "acp",
         }
     }
 }

@@ -6,7 +6,7 @@ mod updates;
 use crate::{captures, outcomes, texts, usages};
 use serde_json::Value;
 use std::fs;
-use wharf_adapter::testing::{binary, events, play, set_option, turn};
+use wharf_adapter::testing::{binary, events, inline, play, set_option, turn};
 use wharf_adapter::{
     Adapter, Answer, Approvals, Ask, Effect, Effects, ErrorClass, Event, Input, Outcome, PromptDelivery, SessionChoice,
     Stream, ToolStatus, Turn, UsageScope,
@@ -21,7 +21,6 @@ fn acp_turn(prompt: &str, approvals: Approvals) -> Turn {
     turn.approvals = approvals;
     turn.session = SessionChoice::Fresh(None);
     "/lab/ws".clone_into(&mut turn.workspace);
-    set_option(&mut turn, "transport", "\"acp\"");
     turn
 }
 
@@ -33,8 +32,8 @@ fn handle(adapter: &mut Qwen, input: Input) -> Vec<Effect> {
 
 fn start(turn: &Turn, version: &str) -> (Qwen, Vec<Effect>) {
     let mut adapter = Qwen::default();
-    adapter.build_args(turn, &binary(version)).expect("a command line");
-    assert_eq!(adapter.build_prompt(turn, &binary(version)), Ok(PromptDelivery::InProtocol));
+    adapter.build_args(turn, &binary(version), "acp").expect("a command line");
+    assert_eq!(adapter.build_prompt(turn, &binary(version), "acp"), Ok(PromptDelivery::InProtocol));
     let effects = handle(&mut adapter, Input::Start);
     (adapter, effects)
 }
@@ -129,8 +128,7 @@ impl<'a> Replay<'a> {
     /// Gives the adapter what makes it write this message. `sent` counts the prompts that the adapter has got.
     fn act(&self, adapter: &mut Qwen, theirs: &Value, prompts: &[String], sent: &mut Sent) -> Vec<Effect> {
         if let Some(choice) = theirs["result"]["outcome"]["optionId"].as_str() {
-            let (ask, choice) = (theirs["id"].to_string(), Some(choice.to_owned()));
-            return handle(adapter, Input::Answer(Answer { ask, choice, text: None, input: None }));
+            return handle(adapter, Input::Answer(Answer::new(&theirs["id"].to_string(), Some(choice))));
         }
         match theirs["method"].as_str() {
             Some("session/cancel") => handle(adapter, Input::Cancel),
@@ -151,7 +149,9 @@ impl<'a> Replay<'a> {
         prompts[sent.count].clone_into(&mut turn.prompt);
         (self.change)(&mut turn, sent.count);
         *sent = Sent { count: sent.count + 1, is_started: true };
-        handle(adapter, Input::NextTurn(turn))
+        let mut out = Effects::default();
+        adapter.next_turn(&turn, &mut out);
+        out.into_vec()
     }
 }
 
@@ -175,7 +175,8 @@ fn tools(effects: &[Effect]) -> Vec<(String, Option<String>, ToolStatus, Option<
     let mut all: Vec<(String, String, Option<String>, ToolStatus, Option<i32>)> = vec![];
     for event in events(effects) {
         let Event::Tool(call) = event else { continue };
-        let known = all.iter_mut().find(|known| known.0 == call.id);
+        let id = inline(&call.id);
+        let known = all.iter_mut().find(|known| known.0 == id);
         match known {
             Some(known) => {
                 known.3 = call.status;
@@ -183,7 +184,8 @@ fn tools(effects: &[Effect]) -> Vec<(String, Option<String>, ToolStatus, Option<
             }
             None => {
                 let name = call.name.clone().unwrap_or_default();
-                all.push((call.id.clone(), name, call.parent.clone(), call.status, call.exit_code));
+                let parent = call.parent.as_ref().map(|parent| inline(parent).to_owned());
+                all.push((id.to_owned(), name, parent, call.status, call.exit_code));
             }
         }
     }
@@ -328,7 +330,7 @@ fn texts_and_tools_of_a_sub_agent_belong_to_its_call() {
     let call = tools(&effects).len();
     assert_eq!(call, 2);
     let id = events(&effects).into_iter().find_map(|event| match event {
-        Event::Tool(call) if call.name.as_deref() == Some("agent") => Some(call.id.clone()),
+        Event::Tool(call) if call.name.as_deref() == Some("agent") => Some(inline(&call.id).to_owned()),
         _ => None,
     });
     let id = id.expect("the call of the sub-agent");

@@ -1,8 +1,8 @@
 //! Single lines of `--output-format stream-json`.
 
 use crate::{outcomes, run, run_in, texts, usages};
-use wharf_adapter::testing::events;
-use wharf_adapter::{ChangeKind, Effect, ErrorClass, Event, FileChange, Outcome, SessionChoice, UsageScope};
+use wharf_adapter::testing::{events, inline};
+use wharf_adapter::{ChangeKind, Effect, ErrorClass, Event, FileChange, McpStatus, Outcome, SessionChoice, UsageScope};
 
 fn stream(event: &str) -> String {
     format!(r#"{{"type":"stream_event","uuid":"u","session_id":"s","parent_tool_use_id":null,"event":{event}}}"#)
@@ -33,11 +33,11 @@ const RETRY: &str =
 
 fn ids(effects: &[Effect]) -> Vec<(&'static str, String)> {
     let all = events(effects).into_iter().filter_map(|event| match event {
-        Event::TextDelta(part) => Some(("delta", part.id.clone())),
-        Event::Message(part) => Some(("message", part.id.clone())),
-        Event::Thinking(part) => Some(("thinking", part.id.clone())),
-        Event::ThinkingDelta(part) => Some(("thinking delta", part.id.clone())),
-        Event::Discard(id) => Some(("discard", id.clone())),
+        Event::TextDelta(part) => Some(("delta", inline(&part.id).to_owned())),
+        Event::Message(part) => Some(("message", inline(&part.id).to_owned())),
+        Event::Thinking(part) => Some(("thinking", inline(&part.id).to_owned())),
+        Event::ThinkingDelta(part) => Some(("thinking delta", inline(&part.id).to_owned())),
+        Event::Discard(id) => Some(("discard", inline(id).to_owned())),
         _ => None,
     });
     all.collect()
@@ -175,8 +175,8 @@ fn a_session_says_whether_it_was_resumed() {
     };
     let resumed = |session, id: &str| {
         let effects = run_in(session, &[init(id)]);
-        let notice = events(&effects).iter().any(|event| matches!(event, Event::Notice(_)));
-        assert!(notice, "the MCP server is not connected");
+        let is_down = |event: &&Event| matches!(event, Event::McpServer(server) if server.status == McpStatus::Failed);
+        assert!(events(&effects).iter().any(is_down), "the MCP server is not connected");
         let session = events(&effects).into_iter().find_map(|event| match event {
             Event::Session(info) => Some(info.resumed),
             _ => None,
@@ -194,8 +194,7 @@ fn a_session_says_whether_it_was_resumed() {
 fn a_written_file_is_reported_if_the_tool_succeeded() {
     let call = r#"{"type":"tool_use","id":"t","name":"write_file","input":{"file_path":"/w/a","content":"x"}}"#;
     let ended = |is_error: bool, text: &str| {
-        let result =
-            format!(r#"{{"type":"tool_result","tool_use_id":"t","is_error":{is_error},"content":"{text}"}}"#);
+        let result = format!(r#"{{"type":"tool_result","tool_use_id":"t","is_error":{is_error},"content":"{text}"}}"#);
         let line = format!(r#"{{"type":"user","message":{{"role":"user","content":[{result}]}}}}"#);
         let effects = run(&[message("a", call, 5), line]);
         let changes = events(&effects).into_iter().filter_map(|event| match event {

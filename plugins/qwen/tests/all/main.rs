@@ -21,7 +21,7 @@ fn run_in<S: AsRef<str>>(session: SessionChoice, lines: &[S]) -> Vec<Effect> {
     let mut turn = turn::<Qwen>("prompt");
     turn.session = session;
     let mut adapter = Qwen::default();
-    adapter.build_args(&turn, &binary("0.24.4")).expect("a command line");
+    adapter.build_args(&turn, &binary("0.24.4"), "stream-json").expect("a command line");
     let output: String = lines.iter().flat_map(|line| [line.as_ref(), "\n"]).collect();
     play(&mut adapter, Stream::Stdout, &output, 1)
 }
@@ -50,7 +50,7 @@ fn usages(effects: &[Effect]) -> Vec<Usage> {
 /// The whole texts of the turn, with the tool call of the sub-agent that wrote each.
 fn texts(effects: &[Effect]) -> Vec<(Option<&str>, &str)> {
     let all = events(effects).into_iter().filter_map(|event| match event {
-        Event::Message(part) | Event::Thinking(part) => Some((part.parent.as_deref(), inline(&part.text))),
+        Event::Message(part) | Event::Thinking(part) => Some((part.parent.as_ref().map(inline), inline(&part.text))),
         _ => None,
     });
     all.collect()
