@@ -133,7 +133,7 @@ fn session(settings: &mut Settings<'_>, features: Features, launch: &mut Launch)
             launch.arg("--fork-session");
         }
         SessionChoice::Fork(_) => {
-            settings.report("session", "this version cannot fork a session; a new one is started")
+            settings.report("session", "this version cannot fork a session; a new one is started");
         }
         SessionChoice::MostRecent => launch.arg("--continue"),
     }

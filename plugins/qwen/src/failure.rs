@@ -115,7 +115,7 @@ impl Stderr {
         if let Some(line) = &self.error {
             return Some(of_text(line));
         }
-        if !evidence.exit.code.is_some_and(|code| code != 0) {
+        if evidence.exit.code.is_none_or(|code| code == 0) {
             return None;
         }
         let mut lines = evidence.stderr_tail.lines().map(plain).filter(|line| !is_noise(line));

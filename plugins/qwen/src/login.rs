@@ -27,7 +27,7 @@ pub(crate) fn check(host: &dyn Host, home: Option<&str>, binary: &mut Binary) ->
         return stored(host, &chosen, settings, binary);
     }
     let is_set = |name: &&str| host.set_variable(name).is_some();
-    let complete = PROVIDERS.iter().find(|(_, key, more)| is_set(key) && more.iter().all(|name| is_set(&name)));
+    let complete = PROVIDERS.iter().find(|(_, key, more)| is_set(key) && more.iter().all(is_set));
     // With a key alone Qwen Code does not know what the key is for. The adapter tells it, and a model comes with the turn.
     let chosen = complete.or_else(|| PROVIDERS.iter().find(|(_, key, _)| is_set(key)));
     match chosen {

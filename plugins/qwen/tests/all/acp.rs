@@ -170,26 +170,24 @@ fn asks(effects: &[Effect]) -> Vec<&Ask> {
     all.collect()
 }
 
-/// The tools as they ended, with their parents and exit codes.
-fn tools(effects: &[Effect]) -> Vec<(String, Option<String>, ToolStatus, Option<i32>)> {
-    let mut all: Vec<(String, String, Option<String>, ToolStatus, Option<i32>)> = vec![];
+/// A tool as it ended: its name, the sub-agent's call, its status, its exit code.
+type Ended = (String, Option<String>, ToolStatus, Option<i32>);
+
+/// The tools as they ended.
+fn tools(effects: &[Effect]) -> Vec<Ended> {
+    let mut all: Vec<(String, Ended)> = vec![];
     for event in events(effects) {
         let Event::Tool(call) = event else { continue };
         let id = inline(&call.id);
-        let known = all.iter_mut().find(|known| known.0 == id);
-        match known {
-            Some(known) => {
-                known.3 = call.status;
-                known.4 = call.exit_code.or(known.4);
-            }
-            None => {
-                let name = call.name.clone().unwrap_or_default();
-                let parent = call.parent.as_ref().map(|parent| inline(parent).to_owned());
-                all.push((id.to_owned(), name, parent, call.status, call.exit_code));
-            }
+        if let Some((_, known)) = all.iter_mut().find(|(known, _)| known == id) {
+            known.2 = call.status;
+            known.3 = call.exit_code.or(known.3);
+        } else {
+            let parent = call.parent.as_ref().map(|parent| inline(parent).to_owned());
+            all.push((id.to_owned(), (call.name.clone().unwrap_or_default(), parent, call.status, call.exit_code)));
         }
     }
-    all.into_iter().map(|(_, name, parent, status, code)| (name, parent, status, code)).collect()
+    all.into_iter().map(|(_, ended)| ended).collect()
 }
 
 const SHELL: &str = "run_shell_command";
