@@ -178,6 +178,10 @@ impl Dialect for Acp {
 
     fn failure(&self, error: &RpcError<'_>) -> Failure {
         let usual = error.usual_failure();
+        // "session:ID", which is all that the message says.
+        if let Some(id) = usual.message.strip_prefix("session:") {
+            return Failure { message: format!("Qwen Code has no session {id}"), ..usual };
+        }
         // The text of a failed model call starts with its status, as in the lines.
         let known = usual.http_status.map(|_| failure::of_api_error(&usual.message));
         known.unwrap_or(usual.clone()).code(usual.code)

@@ -53,8 +53,9 @@ impl Adapter for Qwen {
     }
 
     fn launch(&mut self, settings: &mut Settings<'_>, binary: &Binary) -> Result<Launch, Failure> {
-        self.lines.set_session(&settings.turn().session);
-        command::build(settings, binary, Features::of(binary))
+        let features = Features::of(binary);
+        self.lines.set_session(&settings.turn().session, features.fork);
+        command::build(settings, binary, features)
     }
 
     fn build_prompt(&mut self, turn: &Turn, binary: &Binary, transport: &str) -> Result<PromptDelivery, Failure> {

@@ -44,6 +44,8 @@ pub(crate) enum Requested {
     Resumed(String),
     /// Any but this one.
     Forked(String),
+    /// A new one instead of a fork.
+    StartedOver,
     MostRecent,
 }
 
@@ -66,11 +68,12 @@ pub(crate) struct HeldError {
 
 impl LineParser {
     /// Stores the session that the turn requested.
-    pub(crate) fn set_session(&mut self, session: &SessionChoice) {
+    pub(crate) fn set_session(&mut self, session: &SessionChoice, can_fork: bool) {
         self.requested = match session {
             SessionChoice::Fresh(_) => Requested::Fresh,
             SessionChoice::Resume(id) => Requested::Resumed(id.clone()),
-            SessionChoice::Fork(id) => Requested::Forked(id.clone()),
+            SessionChoice::Fork(id) if can_fork => Requested::Forked(id.clone()),
+            SessionChoice::Fork(_) => Requested::StartedOver,
             SessionChoice::MostRecent => Requested::MostRecent,
         };
     }
@@ -148,6 +151,7 @@ impl LineParser {
             Requested::Fresh | Requested::MostRecent => None,
             Requested::Resumed(requested) => Some(*requested == id),
             Requested::Forked(from) => Some(*from != id),
+            Requested::StartedOver => Some(false),
         };
         out.emit(Event::Session(SessionInfo {
             id: Some(id),
