@@ -1,8 +1,11 @@
 //! Single lines of `--output-format stream-json`.
 
 use crate::{outcomes, run, run_in, texts, usages};
-use wharf_adapter::testing::{events, inline};
-use wharf_adapter::{ChangeKind, Effect, ErrorClass, Event, FileChange, McpStatus, Outcome, SessionChoice, UsageScope};
+use wharf_adapter::testing::{binary, events, inline, play, turn};
+use wharf_adapter::{
+    Adapter, ChangeKind, Effect, ErrorClass, Event, FileChange, McpStatus, Outcome, SessionChoice, Stream, UsageScope,
+};
+use wharf_adapter_qwen::Qwen;
 
 fn stream(event: &str) -> String {
     format!(r#"{{"type":"stream_event","uuid":"u","session_id":"s","parent_tool_use_id":null,"event":{event}}}"#)
@@ -188,6 +191,13 @@ fn a_session_says_whether_it_was_resumed() {
     assert_eq!(resumed(SessionChoice::Resume("a".to_owned()), "b"), Some(false));
     assert_eq!(resumed(SessionChoice::Fork("a".to_owned()), "b"), Some(true));
     assert_eq!(resumed(SessionChoice::MostRecent, "b"), None);
+    let mut turn = turn::<Qwen>("prompt");
+    turn.session = SessionChoice::Fork("a".to_owned());
+    let mut old = Qwen::default();
+    old.build_args(&turn, &binary("0.15.10"), "stream-json").expect("a command line");
+    let effects = play(&mut old, Stream::Stdout, &format!("{}\n", init("b")), 1);
+    let is_new = |event: &&Event| matches!(event, Event::Session(info) if info.resumed == Some(false));
+    assert!(events(&effects).iter().any(is_new), "0.15.10 cannot fork: it starts over");
 }
 
 #[test]
