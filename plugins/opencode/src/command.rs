@@ -109,6 +109,3 @@ fn auto(binary: &Binary) -> &'static str {
     let is_old = Product::of_binary(binary) == Product::OpenCode && version.is_some_and(|version| version < AUTO_SINCE);
     if is_old { "--dangerously-skip-permissions" } else { "--auto" }
 }
-
-#[cfg(test)]
-mod tests;

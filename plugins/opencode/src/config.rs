@@ -28,7 +28,8 @@ fn is_set(binary: &Binary, variable: &str) -> bool {
 }
 
 /// Why a setting cannot be applied.
-pub(crate) const NO_PLACE: &str = "OPENCODE_CONFIG and OPENCODE_CONFIG_CONTENT are both set, so that there is no place for it";
+pub(crate) const NO_PLACE: &str =
+    "OPENCODE_CONFIG and OPENCODE_CONFIG_CONTENT are both set, so that there is no place for it";
 
 /// The configuration of a turn.
 #[derive(Debug, Default)]
@@ -78,7 +79,8 @@ fn mcp(config: Json<'_>) -> Object {
 }
 
 fn one(server: Json<'_>) -> String {
-    let [kind, command, args, env, url, headers] = ["type", "command", "args", "env", "url", "headers"].map(|key| server.get(key));
+    let [kind, command, args, env, url, headers] =
+        ["type", "command", "args", "env", "url", "headers"].map(|key| server.get(key));
     if matches!(kind.name(), Some("local" | "remote")) || command.is_array() {
         return server.raw().to_owned();
     }

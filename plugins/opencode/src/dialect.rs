@@ -15,8 +15,8 @@ use crate::tool;
 use rounds::Rounds;
 use wharf_adapter::acp::{Change, Dialect, Offer, RpcError, ToolFields, Transcript};
 use wharf_adapter::{
-    ContextUsage, Effects, ErrorClass, Event, Failure, Json, LogLevel, Malformed, Outcome, Retry, ToolCall, ToolStatus, Turn,
-    Usage,
+    ContextUsage, Effects, ErrorClass, Event, Failure, Json, LogLevel, Malformed, Outcome, Retry, ToolCall, ToolStatus,
+    Turn, Usage,
 };
 
 /// The state of a process, and of its current turn.
@@ -218,7 +218,12 @@ impl Dialect for Acp {
         let usual = error.usual_failure();
         match error.data.get("errorName").name() {
             Some(name) => {
-                let failure = failure::named(name, &usual.message, wharf_adapter::json::MISSING, Moment { answered: true, at: None });
+                let failure = failure::named(
+                    name,
+                    &usual.message,
+                    wharf_adapter::json::MISSING,
+                    Moment { answered: true, at: None },
+                );
                 failure.status(usual.http_status)
             }
             None => usual,

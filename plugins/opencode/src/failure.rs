@@ -101,7 +101,9 @@ fn retry(class: ErrorClass, data: Json<'_>, moment: Moment) -> Option<Retry> {
 pub(crate) fn unfinished(count: u64) -> Failure {
     let message = match count {
         0 | 1 => "the model's answer ended without a reason: its stream was cut off".to_owned(),
-        _ => format!("{count} answers of the model in a row ended without a reason; OpenCode would repeat them for ever"),
+        _ => {
+            format!("{count} answers of the model in a row ended without a reason; OpenCode would repeat them for ever")
+        }
     };
     Failure::new(ErrorClass::Provider, message)
 }
@@ -115,7 +117,9 @@ pub(crate) fn from_evidence(evidence: &Evidence) -> Option<Failure> {
         return Some(Failure::new(class_of(message).unwrap_or(ErrorClass::Other), message));
     }
     // A flag that it does not know makes it print its help, and nothing else.
-    let is_help = |line: &str| ["opencode run ", "kilo run ", "opencode acp", "kilo acp"].iter().any(|head| line.starts_with(head));
+    let is_help = |line: &str| {
+        ["opencode run ", "kilo run ", "opencode acp", "kilo acp"].iter().any(|head| line.starts_with(head))
+    };
     if evidence.exit.code == Some(1) && lines().any(is_help) {
         let message = "this version does not know one of the arguments: it printed its help instead of a turn";
         return Some(Failure::new(ErrorClass::InvalidOption, message));

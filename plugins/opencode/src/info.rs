@@ -31,8 +31,16 @@ pub(crate) const KEYS: &[&str] = &[
 ];
 
 /// Folders and proxies.
-const COMMON: &[&str] =
-    &["HOME", "USERPROFILE", "XDG_DATA_HOME", "XDG_CONFIG_HOME", "HTTPS_PROXY", "HTTP_PROXY", "NO_PROXY", "NODE_EXTRA_CA_CERTS"];
+const COMMON: &[&str] = &[
+    "HOME",
+    "USERPROFILE",
+    "XDG_DATA_HOME",
+    "XDG_CONFIG_HOME",
+    "HTTPS_PROXY",
+    "HTTP_PROXY",
+    "NO_PROXY",
+    "NODE_EXTRA_CA_CERTS",
+];
 
 pub(crate) fn describe() -> AdapterInfo {
     let own = ["OPENCODE_", "KILO_"].iter().flat_map(|prefix| OWN.iter().map(move |name| [*prefix, name].concat()));
@@ -73,6 +81,11 @@ pub(crate) fn describe() -> AdapterInfo {
         Some("true"),
         "Run `opencode export` after a turn if its output lacks tokens or the answer",
     )
-    .option("no-project-config", OptionKind::Flag, Some("false"), "Ignore the configuration and the instructions of the workspace")
+    .option(
+        "no-project-config",
+        OptionKind::Flag,
+        Some("false"),
+        "Ignore the configuration and the instructions of the workspace",
+    )
     .option("no-plugins", OptionKind::Flag, Some("false"), "Run without external plugins (--pure)")
 }

@@ -27,8 +27,8 @@ use failure::Moment;
 use options::{Limits, Transport};
 use run::TurnSettings;
 use wharf_adapter::{
-    Adapter, AdapterInfo, Binary, Effect, Effects, Environment, Event, Evidence, ExitStatus, Failure, Host, Input, Json,
-    Launch, Malformed, ModelList, Outcome, PromptDelivery, SessionChoice, Settings, Turn, Usage, UsageScope, acp,
+    Adapter, AdapterInfo, Binary, Effect, Effects, Environment, Event, Evidence, ExitStatus, Failure, Host, Input,
+    Json, Launch, Malformed, ModelList, Outcome, PromptDelivery, SessionChoice, Settings, Turn, Usage, UsageScope, acp,
 };
 
 /// The timer that must expire before a turn counts as stopped although the agent does not answer.
@@ -74,7 +74,10 @@ impl Adapter for OpenCode {
         };
         let dialect = &mut self.acp.dialect;
         dialect.limits = limits;
-        dialect.system = turn.system_prompt.clone().filter(|_| !launch.unsupported.iter().any(|setting| setting.name == "system-prompt"));
+        dialect.system = turn
+            .system_prompt
+            .clone()
+            .filter(|_| !launch.unsupported.iter().any(|setting| setting.name == "system-prompt"));
         // Over ACP only a session that is resumed has cost something before.
         if matches!(turn.session, SessionChoice::Fresh(_) | SessionChoice::MostRecent) {
             dialect.starts_fresh();
@@ -99,7 +102,11 @@ impl Adapter for OpenCode {
             return self.run.line(line, kind, out);
         }
         self.speaks_acp = true;
-        if method.is_missing() { self.response(line, out)? } else { self.acp.line(line, out)? }
+        if method.is_missing() {
+            self.response(line, out)?
+        } else {
+            self.acp.line(line, out)?
+        }
         self.stop_if_due(out);
         Ok(())
     }
@@ -200,7 +207,8 @@ impl OpenCode {
         let messages = export.turn(self.acp.dialect.last_message());
         if missing.usage {
             let model = self.acp.model();
-            let mut total = Usage { model: model.map(str::to_owned), ..Usage::new(UsageScope::TurnTotal, "acp", false) };
+            let mut total =
+                Usage { model: model.map(str::to_owned), ..Usage::new(UsageScope::TurnTotal, "acp", false) };
             messages.iter().filter_map(|message| message.usage(None)).for_each(|usage| usage::add(&mut total, &usage));
             if !usage::is_empty(&total) {
                 out.usage(total);

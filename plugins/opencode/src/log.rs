@@ -13,7 +13,8 @@ pub(crate) struct Entry<'a>(&'a str);
 impl<'a> Entry<'a> {
     /// Reads a line, if it is an error of the log.
     pub(crate) fn read(line: &'a str) -> Option<Entry<'a>> {
-        let is_error = line.starts_with("ERROR ") || (line.starts_with("timestamp=") && text::contains(line, " level=ERROR "));
+        let is_error =
+            line.starts_with("ERROR ") || (line.starts_with("timestamp=") && text::contains(line, " level=ERROR "));
         is_error.then_some(Entry(line))
     }
 

@@ -44,10 +44,9 @@ mod tests {
         }
         let key = FakeHost::default().with_variable("OPENROUTER_API_KEY", "k");
         assert_eq!(checked(&key, Product::OpenCode), Login::Present("OPENROUTER_API_KEY".to_owned()));
-        let moved = FakeHost::default().with_variable("XDG_DATA_HOME", "/data").file(
-            "/data/kilo/auth.json",
-            r#"{"kilo":{"type":"oauth"}}"#,
-        );
+        let moved = FakeHost::default()
+            .with_variable("XDG_DATA_HOME", "/data")
+            .file("/data/kilo/auth.json", r#"{"kilo":{"type":"oauth"}}"#);
         assert_eq!(checked(&moved, Product::Kilo), Login::Present("kilo auth login".to_owned()));
     }
 }

@@ -29,8 +29,6 @@ pub(crate) struct TurnSettings {
 /// The step, which is one call of the model, that the output is in.
 #[derive(Debug, Default)]
 struct Step {
-    /// The message that it writes.
-    message: Option<String>,
     has_text: bool,
     has_tool: bool,
     /// Why it ended, once it has.
@@ -73,11 +71,6 @@ pub(crate) struct RunParser {
 const LINGER_MILLIS: u32 = 10_000;
 
 impl RunParser {
-    /// Whether a line belongs to a run.
-    pub(crate) fn has_output(&self) -> bool {
-        self.session.is_some() || self.logged_session.is_some()
-    }
-
     pub(crate) fn line(&mut self, line: Json<'_>, kind: Json<'_>, out: &mut Effects) -> Result<(), Malformed> {
         let [session, part, error, timestamp] = line.pick(["sessionID", "part", "error", "timestamp"])?;
         let kind = kind.name().ok_or(Malformed)?;
@@ -146,11 +139,10 @@ impl RunParser {
         self.error = None;
         self.denied = None;
         self.steps += 1;
-        let message = part.get("messageID").string();
         if self.first_message.is_none() {
-            self.first_message.clone_from(&message);
+            self.first_message = part.get("messageID").string();
         }
-        self.step = Step { message, ..Step::default() };
+        self.step = Step::default();
     }
 
     /// A part of a message, by its own type: `text`, `reasoning` or `tool`. Others have nothing to report.

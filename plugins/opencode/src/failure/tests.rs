@@ -63,14 +63,16 @@ fn every_captured_error_has_its_class() {
 
 #[test]
 fn a_server_error_in_the_middle_of_a_turn_is_not_about_the_model() {
-    let error = r#"{"name":"UnknownError","data":{"message":"Unexpected server error. Check server logs for details."}}"#;
+    let error =
+        r#"{"name":"UnknownError","data":{"message":"Unexpected server error. Check server logs for details."}}"#;
     let failure = read(Json::parse(error), Moment { answered: true, at: None });
     assert_eq!(failure.class, ErrorClass::Other);
 }
 
 #[test]
 fn the_advice_says_when_and_whether_a_retry_makes_sense() {
-    let limited = r#"{"name":"APIError","data":{"message":"slow down","statusCode":429,"responseHeaders":{"retry-after":"30"}}}"#;
+    let limited =
+        r#"{"name":"APIError","data":{"message":"slow down","statusCode":429,"responseHeaders":{"retry-after":"30"}}}"#;
     assert_eq!(read(Json::parse(limited), EARLY).retry, Retry::At(1_030));
     let bad = r#"{"name":"APIError","data":{"message":"nonsense","statusCode":400,"isRetryable":false}}"#;
     assert_eq!(read(Json::parse(bad), EARLY).retry, Retry::Never);
@@ -94,6 +96,7 @@ fn stderr_says_why_there_was_no_turn() {
     assert_eq!(help, Some(ErrorClass::InvalidOption));
     assert_eq!(from("", Some(0)).map(|(class, _)| class), Some(ErrorClass::Protocol));
     assert_eq!(from("", None), None, "the host knows what a signal means");
-    let log = "timestamp=1 level=ERROR message=\"stream error\" small=false error.error=\"AI_APICallError: Unauthorized\"";
+    let log =
+        "timestamp=1 level=ERROR message=\"stream error\" small=false error.error=\"AI_APICallError: Unauthorized\"";
     assert_eq!(from(log, Some(0)).map(|(class, _)| class), Some(ErrorClass::Auth));
 }

@@ -20,12 +20,7 @@ impl RunParser {
     }
 
     /// The process has exited. `lookup` gets the session, if something is missing that it may have.
-    pub(crate) fn finish(
-        &mut self,
-        exit: ExitStatus,
-        lookup: impl FnOnce(&str) -> Option<String>,
-        out: &mut Effects,
-    ) {
+    pub(crate) fn finish(&mut self, exit: ExitStatus, lookup: impl FnOnce(&str) -> Option<String>, out: &mut Effects) {
         self.retries.clear();
         if self.ended {
             return;
@@ -34,7 +29,8 @@ impl RunParser {
         if exit.code != Some(0) && self.error.is_none() && self.rejected.is_none() {
             return;
         }
-        let is_complete = self.step.reason.as_deref().is_some_and(|reason| reason != "tool-calls" || self.denied.is_some());
+        let is_complete =
+            self.step.reason.as_deref().is_some_and(|reason| reason != "tool-calls" || self.denied.is_some());
         if !is_complete && self.error.is_none() {
             let session = self.session.clone().or_else(|| self.logged_session.clone());
             let found = session.and_then(|session| lookup(&session));
@@ -55,7 +51,7 @@ impl RunParser {
         for message in export.turn(self.first_message.as_deref()) {
             let id = message.id();
             if !self.counted.contains(&id) {
-                self.step = super::Step { message: Some(id.clone()), ..super::Step::default() };
+                self.step = super::Step::default();
             }
             for part in message.parts() {
                 let is_new = part.get("id").str().is_some_and(|id| !self.parts.iter().any(|known| *known == *id));
