@@ -1,5 +1,6 @@
 //! Finds the program, its version, its login, and what it can do.
 
+use crate::options::Transport;
 use crate::product::{INSTALL, Product};
 use crate::{config, login};
 use wharf_adapter::{Binary, Capabilities, Environment, Failure, Host, LogLevel, Probe, Refused, Version, locate};
@@ -19,6 +20,7 @@ pub(crate) fn resolve(host: &dyn Host, environment: &Environment) -> Result<Bina
     let version = Probe::new(host, &binary).timeout_ms(PROBE_MILLIS).version();
     binary.set_version(version, product.tested(), REFUSED, product.install());
     if version.is_none() {
+        transports(&mut binary);
         return Ok(binary);
     }
     if product == Product::OpenCode && version.is_some_and(|version| version <= LOSES_LINES) {
@@ -28,22 +30,22 @@ pub(crate) fn resolve(host: &dyn Host, environment: &Environment) -> Result<Bina
     }
     config::note_variables(host, product, &mut binary);
     binary.login = login::check(host, environment.home.as_deref(), product);
-    binary.capabilities = capabilities();
+    transports(&mut binary);
     Ok(binary)
 }
 
-/// What the program offers over its transports together.
-fn capabilities() -> Capabilities {
-    Capabilities::STREAMING
-        | Capabilities::SESSION_RESUME
+/// What the program offers, over each transport.
+fn transports(binary: &mut Binary) {
+    let both = Capabilities::SESSION_RESUME
         | Capabilities::SESSION_FORK
         | Capabilities::MODEL_DISCOVERY
         | Capabilities::EFFORT_LEVELS
         | Capabilities::TOKEN_USAGE
         | Capabilities::COST_TRACKING
-        | Capabilities::DUPLEX
-        | Capabilities::ASKS
-        | Capabilities::INTERRUPT
         | Capabilities::TOOL_RULES
         | Capabilities::MCP_SERVERS
+        | Capabilities::POLICY;
+    let duplex = Capabilities::STREAMING | Capabilities::DUPLEX | Capabilities::ASKS | Capabilities::INTERRUPT;
+    binary.transport(Transport::Acp.name(), both | duplex);
+    binary.transport(Transport::Run.name(), both | Capabilities::ATTACHMENTS);
 }

@@ -5,21 +5,22 @@ use crate::options::Transport;
 use crate::permissions::Permissions;
 use crate::product::Product;
 use wharf_adapter::{
-    Approvals, Binary, Effort, ErrorClass, Failure, Launch, Retry, SessionChoice, Setting, Settings, Version, acp,
+    Approvals, Arg, Attachment, Binary, Effort, ErrorClass, Failure, Launch, Retry, SessionChoice, Setting, Settings,
+    StopSignal, Version, acp,
 };
 
 /// The first version with `--auto`; 1.15.4 calls it otherwise.
 const AUTO_SINCE: Version = Version(1, 16, 0);
 
-/// The files of the workspace that OpenCode takes for instructions.
+/// The files of the workspace that `OpenCode` takes for instructions.
 const INSTRUCTIONS: &[&str] = &["AGENTS.md", "CLAUDE.md", "CONTEXT.md"];
 
-/// The agent that OpenCode uses unless it is told otherwise.
+/// The agent that `OpenCode` uses unless it is told otherwise.
 const USUAL_AGENT: &str = "build";
 
 pub(crate) fn build(settings: &mut Settings<'_>, binary: &Binary) -> Result<Launch, Failure> {
     let (turn, product) = (settings.turn(), Product::of_binary(binary));
-    let transport = Transport::of(turn);
+    let transport = Transport::named(settings.transport());
     let agent = settings.option("agent").filled();
     if let Some(name) = agent.as_deref().filter(|name| !is_agent_name(name)) {
         let retry = Retry::AfterUserAction("name one that `opencode agent list` prints".to_owned());
@@ -48,7 +49,9 @@ pub(crate) fn build(settings: &mut Settings<'_>, binary: &Binary) -> Result<Laun
     // A program that replaces itself in the middle of a turn is not the one that was tested.
     launch.set(&product.variable("DISABLE_AUTOUPDATE"), "1");
 
-    let permissions = Permissions::of(settings.approvals(), settings.tools(), settings.extra_dirs());
+    let approvals = settings.approvals();
+    let mut permissions = Permissions::of(approvals, settings.tools(), settings.extra_dirs());
+    permissions.enforce(settings, approvals);
     if !permissions.is_empty() {
         launch.set(&product.variable("PERMISSION"), permissions.to_json());
     }
@@ -64,6 +67,9 @@ pub(crate) fn build(settings: &mut Settings<'_>, binary: &Binary) -> Result<Laun
             settings.unsupported(Setting::McpServers, NO_PLACE);
         }
     }
+    settings.extra_args().iter().for_each(|arg| launch.arg(arg.as_str()));
+    // SIGINT is ignored by some versions.
+    launch.stop_signal = Some(StopSignal::Terminate);
     settings.otherwise("OpenCode has no such setting");
     Ok(launch)
 }
@@ -98,9 +104,28 @@ fn run(settings: &mut Settings<'_>, binary: &Binary) -> Result<Launch, Failure> 
         Approvals::Ask => settings.report("approvals", "`opencode run` cannot ask: what needs an answer is rejected"),
         Approvals::Deny => {}
     }
+    for (number, attachment) in settings.attachments().iter().enumerate() {
+        attach(number, attachment, &mut launch);
+    }
     // It may be on or off: the text of an answer comes as a whole.
     settings.stream_text();
     Ok(launch)
+}
+
+/// Adds a file to the prompt. One that is not on the disk becomes a file of the launch.
+fn attach(number: usize, attachment: &Attachment, launch: &mut Launch) {
+    let flag = "--file=";
+    match (&attachment.path, &attachment.bytes) {
+        (Some(path), _) => launch.joined(flag, path),
+        (None, Some(bytes)) => {
+            // Its type is told by the end of its name.
+            let is_plain = |character: &char| character.is_ascii_alphanumeric() || matches!(character, '.' | '-' | '_');
+            let name: String = attachment.name.chars().filter(is_plain).collect();
+            let file = launch.file(&format!("{number}-{name}"), bytes.clone());
+            launch.arg(Arg { text: flag.to_owned(), ..file });
+        }
+        (None, None) => {}
+    }
 }
 
 /// The flag that approves what the configuration would ask for.

@@ -1,6 +1,6 @@
-//! The part of OpenCode's configuration that a turn needs: a system prompt, MCP servers.
+//! The part of `OpenCode`'s configuration that a turn needs: a system prompt, MCP servers.
 //!
-//! OpenCode merges several sources, each over the one before: the user's file, the file in `OPENCODE_CONFIG`, those of the
+//! `OpenCode` merges several sources, each over the one before: the user's file, the file in `OPENCODE_CONFIG`, those of the
 //! workspace, and `OPENCODE_CONFIG_CONTENT`. The adapter uses a variable that the user has not set, so that nothing of the
 //! user's is replaced.
 
@@ -71,7 +71,7 @@ impl Config<'_> {
     }
 }
 
-/// MCP servers in OpenCode's form. A server that is in that form already stays as it is.
+/// MCP servers in `OpenCode`'s form. A server that is in that form already stays as it is.
 fn mcp(config: Json<'_>) -> Object {
     let nested = config.first_of(&["mcpServers", "mcp"]);
     let servers = if nested.is_object() { nested } else { config };

@@ -1,4 +1,4 @@
-//! What OpenCode does differently over the Agent Client Protocol.
+//! What `OpenCode` does differently over the Agent Client Protocol.
 //!
 //! - The usage of a prompt is that of its last model call. That is the turn's only if there was one; else it is looked up.
 //! - The cost is that of the session so far.
@@ -79,6 +79,7 @@ impl Acp {
         self.missing.usage = !is_whole || cost.is_none();
         let mut usage = Usage { cost_micros: cost, ..Usage::new(last.scope, &last.source, false) };
         if is_whole {
+            usage.rounds = Some(1);
             usage.output = last.output.map(|output| output + last.reasoning.unwrap_or(0));
             (usage.input, usage.reasoning) = (last.input, last.reasoning);
             (usage.cache_read, usage.cache_write) = (last.cache_read, last.cache_write);

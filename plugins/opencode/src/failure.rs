@@ -1,14 +1,14 @@
-//! Failures: the errors of OpenCode, and what stderr says if there is none.
+//! Failures: the errors of `OpenCode`, and what stderr says if there is none.
 //!
-//! An error has a name and data. The names are OpenCode's own; only `APIError` has the status of the provider.
+//! An error has a name and data. The names are `OpenCode`'s own; only `APIError` has the status of the provider.
 
 use wharf_adapter::failure::{Phrases, class_of_status};
 use wharf_adapter::{ErrorClass, Evidence, Failure, Json, Retry, text};
 
-/// What OpenCode says about every error of its own server, the commonest of which is a model that it does not know.
+/// What `OpenCode` says about every error of its own server, the commonest of which is a model that it does not know.
 const SERVER_ERROR: &str = "Unexpected server error";
 
-/// Phrases of OpenCode and its providers, in lower case, the most specific ones first.
+/// Phrases of `OpenCode` and its providers, in lower case, the most specific ones first.
 const PHRASES: Phrases = Phrases(&[
     ("insufficient_quota", ErrorClass::Quota),
     ("exceeded your current quota", ErrorClass::Quota),
@@ -49,7 +49,7 @@ pub(crate) fn read(error: Json<'_>, moment: Moment) -> Failure {
     named(name, &message, data, moment)
 }
 
-/// The failure with this name of OpenCode's.
+/// The failure with this name of `OpenCode`'s.
 pub(crate) fn named(name: &str, message: &str, data: Json<'_>, moment: Moment) -> Failure {
     let status = data.get("statusCode").u64().and_then(|status| u16::try_from(status).ok());
     let body = data.get("responseBody").str().unwrap_or_default();

@@ -3,7 +3,7 @@
 use crate::product::{INSTALL, TESTED};
 use wharf_adapter::{AdapterInfo, OptionKind};
 
-/// Variables of OpenCode; Kilo has the same with another prefix. They are read by the adapter, passed to the program, or
+/// Variables of `OpenCode`; Kilo has the same with another prefix. They are read by the adapter, passed to the program, or
 /// set for it.
 const OWN: &[&str] = &[
     "API_KEY",
@@ -57,35 +57,30 @@ pub(crate) fn describe() -> AdapterInfo {
         let data = |root: &str| format!("{root}/{name}/auth.json");
         info.file(&data("~/.local/share")).file(&data("$XDG_DATA_HOME"))
     });
-    info.choice(
-        "transport",
-        &["acp", "run"],
-        "How to talk to it: acp (streams, asks, several turns) or run (JSON lines, one process for each turn)",
-    )
-    .option("agent", OptionKind::Text, None, "OpenCode's own agent: build, plan, or one of the configuration")
-    .option(
-        "max-retries",
-        OptionKind::Integer,
-        Some("5"),
-        "How many failed model calls in a row OpenCode may retry before the turn has failed; 0: any number",
-    )
-    .option(
-        "max-unfinished-steps",
-        OptionKind::Integer,
-        Some("3"),
-        "How many answers in a row may end without a reason before the turn has failed; 0: any number",
-    )
-    .option(
-        "usage-lookup",
-        OptionKind::Flag,
-        Some("true"),
-        "Run `opencode export` after a turn if its output lacks tokens or the answer",
-    )
-    .option(
-        "no-project-config",
-        OptionKind::Flag,
-        Some("false"),
-        "Ignore the configuration and the instructions of the workspace",
-    )
-    .option("no-plugins", OptionKind::Flag, Some("false"), "Run without external plugins (--pure)")
+    info.option("agent", OptionKind::Text, None, "OpenCode's own agent: build, plan, or one of the configuration")
+        .option(
+            "max-retries",
+            OptionKind::Integer,
+            Some("5"),
+            "How many failed model calls in a row OpenCode may retry before the turn has failed; 0: any number",
+        )
+        .option(
+            "max-unfinished-steps",
+            OptionKind::Integer,
+            Some("3"),
+            "How many answers in a row may end without a reason before the turn has failed; 0: any number",
+        )
+        .option(
+            "usage-lookup",
+            OptionKind::Flag,
+            Some("true"),
+            "Run `opencode export` after a turn if its output lacks tokens or the answer",
+        )
+        .option(
+            "no-project-config",
+            OptionKind::Flag,
+            Some("false"),
+            "Ignore the configuration and the instructions of the workspace",
+        )
+        .option("no-plugins", OptionKind::Flag, Some("false"), "Run without external plugins (--pure)")
 }

@@ -1,4 +1,4 @@
-//! The adapter for OpenCode, and for Kilo, a fork of it.
+//! The adapter for `OpenCode`, and for Kilo, a fork of it.
 //!
 //! There are two transports: the Agent Client Protocol (`dialect`), which streams and can ask, and JSON lines with one process
 //! per turn (`run`). What the output of either lacks is looked up in the session (`export`). Measurements are in
@@ -36,7 +36,7 @@ const STOP_TIMER: u32 = 1_000;
 /// How long it has for the answer.
 const STOP_MILLIS: u32 = 10_000;
 
-/// One run of OpenCode.
+/// One run of `OpenCode`.
 #[derive(Default)]
 pub struct OpenCode {
     /// Reads the JSON lines.
@@ -85,8 +85,8 @@ impl Adapter for OpenCode {
         Ok(launch)
     }
 
-    fn build_prompt(&mut self, turn: &Turn, binary: &Binary) -> Result<PromptDelivery, Failure> {
-        Ok(match Transport::of(turn) {
+    fn build_prompt(&mut self, turn: &Turn, binary: &Binary, transport: &str) -> Result<PromptDelivery, Failure> {
+        Ok(match Transport::named(transport) {
             Transport::Run => PromptDelivery::Stdin(turn.prompt.clone().into_bytes()),
             Transport::Acp => {
                 self.acp.prepare(turn, binary.version.as_deref())?;
@@ -103,9 +103,9 @@ impl Adapter for OpenCode {
         }
         self.speaks_acp = true;
         if method.is_missing() {
-            self.response(line, out)?
+            self.response(line, out)?;
         } else {
-            self.acp.line(line, out)?
+            self.acp.line(line, out)?;
         }
         self.stop_if_due(out);
         Ok(())
@@ -132,6 +132,10 @@ impl Adapter for OpenCode {
             Input::Timer(number) if !self.speaks_acp => self.run.timer(number, out),
             input => self.acp.handle(input, out),
         }
+    }
+
+    fn next_turn(&mut self, turn: &Turn, out: &mut Effects) {
+        self.acp.next_turn(turn, out);
     }
 
     fn finish(&mut self, host: &dyn Host, exit: ExitStatus, out: &mut Effects) {
@@ -164,7 +168,7 @@ impl Adapter for OpenCode {
 }
 
 impl OpenCode {
-    /// A response over ACP. The session reads it in the usual way; what is different about OpenCode is changed after that.
+    /// A response over ACP. The session reads it in the usual way; what is different about `OpenCode` is changed after that.
     fn response(&mut self, line: Json<'_>, out: &mut Effects) -> Result<(), Malformed> {
         let mut usual = Effects::default();
         self.acp.line(line, &mut usual)?;
@@ -188,6 +192,7 @@ impl OpenCode {
                 Effect::Emit(event) => out.emit(event),
                 Effect::Write(bytes) => out.write(bytes),
                 Effect::CloseStdin => out.close_stdin(),
+                Effect::TransportFailed(failure) => out.transport_failed(failure),
                 Effect::SetTimer(timer) => out.set_timer(timer.number, timer.milliseconds),
             }
         }

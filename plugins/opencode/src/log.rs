@@ -1,4 +1,4 @@
-//! The lines of stderr: OpenCode's log, and its remarks.
+//! The lines of stderr: `OpenCode`'s log, and its remarks.
 //!
 //! A failed model call that is retried is only in the log. Old versions write it as `ERROR time service=llm … error={JSON}`,
 //! newer ones as `level=ERROR … message="stream error" … error.error="…"`.
@@ -89,7 +89,7 @@ pub(crate) enum Remark {
 }
 
 impl Remark {
-    /// Reads a line: OpenCode marks its remarks with an exclamation mark.
+    /// Reads a line: `OpenCode` marks its remarks with an exclamation mark.
     pub(crate) fn read(line: &str) -> Option<Remark> {
         let line = failure::plain(line);
         let text = line.trim().strip_prefix('!')?.trim();

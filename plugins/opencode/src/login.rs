@@ -1,10 +1,10 @@
-//! Finds a login without a network: a key in the environment, or the file in which OpenCode keeps its logins.
+//! Finds a login without a network: a key in the environment, or the file in which `OpenCode` keeps its logins.
 
 use crate::info::KEYS;
 use crate::product::Product;
 use wharf_adapter::{Host, Json, Login};
 
-/// Whether OpenCode will find a login. Without one it can still use its own free models, and what its configuration files
+/// Whether `OpenCode` will find a login. Without one it can still use its own free models, and what its configuration files
 /// name: then nothing is known.
 pub(crate) fn check(host: &dyn Host, home: Option<&str>, product: Product) -> Login {
     if stored(host, home, product) {

@@ -13,12 +13,21 @@ pub(crate) enum Transport {
 }
 
 impl Transport {
-    pub(crate) fn of(turn: &Turn) -> Transport {
-        if turn.option("transport").is("run") { Transport::Run } else { Transport::Acp }
+    /// The transport with this name; without one, the best.
+    pub(crate) fn named(name: &str) -> Transport {
+        if name == Transport::Run.name() { Transport::Run } else { Transport::Acp }
+    }
+
+    /// The name by which a user chooses it.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Transport::Acp => "acp",
+            Transport::Run => "run",
+        }
     }
 }
 
-/// What ends a turn that OpenCode would never end itself.
+/// What ends a turn that `OpenCode` would never end itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Limits {
     /// How many failed model calls in a row are retried. 0: any number.

@@ -1,9 +1,9 @@
-//! The permissions of a turn, in OpenCode's own form: `{"bash": {"*": "ask", "git *": "allow"}, "edit": "deny"}`.
+//! The permissions of a turn, in `OpenCode`'s own form: `{"bash": {"*": "ask", "git *": "allow"}, "edit": "deny"}`.
 //!
-//! Of the rules that match, OpenCode uses the last one. It merges this object into the user's own, after it.
+//! Of the rules that match, `OpenCode` uses the last one. It merges this object into the user's own, after it.
 
 use wharf_adapter::json::{Object, quote};
-use wharf_adapter::{Approvals, ToolRules};
+use wharf_adapter::{Approvals, Decision, PolicyArea, PolicyRule, Settings, ToolRules};
 
 /// What is allowed in a turn that asks or denies: it changes nothing and reaches nothing.
 const HARMLESS: &[&str] = &["glob", "grep", "list", "lsp", "skill", "task", "todoread", "todowrite"];
@@ -24,7 +24,7 @@ struct Rule {
 }
 
 impl Permissions {
-    /// Those of a turn. Empty if OpenCode's own are fine.
+    /// Those of a turn. Empty if `OpenCode`'s own are fine.
     pub(crate) fn of(approvals: Approvals, tools: &ToolRules, extra_dirs: &[String]) -> Permissions {
         let mut permissions = Permissions::default();
         let base = match approvals {
@@ -52,6 +52,21 @@ impl Permissions {
         permissions.add_rules(&tools.without, "deny");
         permissions.add_rules(&tools.deny, "deny");
         permissions
+    }
+
+    /// Adds the rules of the turn's policy that `OpenCode` enforces as they are meant.
+    pub(crate) fn enforce(&mut self, settings: &mut Settings<'_>, approvals: Approvals) {
+        let mut rules: Vec<(u8, Rule)> = vec![];
+        settings.enforce(|rule| match translated(rule, approvals) {
+            Some((rank, more)) => {
+                rules.extend(more.into_iter().map(|rule| (rank, rule)));
+                true
+            }
+            None => false,
+        });
+        // The last one counts: first what is for everything, then what allows, asks and denies.
+        rules.sort_by_key(|(rank, _)| *rank);
+        self.rules.extend(rules.into_iter().map(|(_, rule)| rule));
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -88,7 +103,7 @@ impl Permissions {
         let object = tools.iter().fold(Object::new(), |object, tool| {
             let rules = || self.rules[start..].iter().filter(|rule| rule.tool == *tool);
             if rules().all(|rule| rule.pattern.is_none()) {
-                return object.raw(tool, &quote(rules().last().map_or("allow", |rule| rule.action)));
+                return object.raw(tool, &quote(rules().next_back().map_or("allow", |rule| rule.action)));
             }
             let patterns = rules().fold(Object::new(), |patterns, rule| {
                 patterns.str(rule.pattern.as_deref().unwrap_or("*"), rule.action)
@@ -97,6 +112,30 @@ impl Permissions {
         });
         object.finish()
     }
+}
+
+/// A rule of the policy as permissions, with its place among them. None if `OpenCode` has nothing that means the same: it
+/// matches paths relative to the workspace, and tools that change files only together.
+fn translated(rule: &PolicyRule, approvals: Approvals) -> Option<(u8, Vec<Rule>)> {
+    let (action, rank) = match rule.decision {
+        Decision::Allow => ("allow", 1),
+        // What it asks for is answered with a yes, unless the turn asks.
+        Decision::Ask => (if approvals == Approvals::Ask { "ask" } else { return None }, 2),
+        Decision::Deny => ("deny", 3),
+    };
+    let make =
+        |tool: &str, pattern: Option<&str>| Rule { tool: tool.to_owned(), pattern: pattern.map(str::to_owned), action };
+    let rules = match (rule.area, rule.pattern.as_deref()) {
+        (PolicyArea::Commands, Some(pattern)) => {
+            let pattern = pattern.trim_end_matches('*').trim_end();
+            vec![make("bash", Some(pattern)), make("bash", Some(&format!("{pattern} *")))]
+        }
+        (PolicyArea::Commands, None) => vec![make("bash", Some("*"))],
+        (PolicyArea::Tools, Some(tool)) if name(tool) == tool && tool != "edit" => vec![make(tool, None)],
+        (PolicyArea::McpServers, Some(server)) => vec![make(&format!("{server}_*"), None)],
+        _ => return None,
+    };
+    Some((if rule.pattern.is_none() { 0 } else { rank }, rules))
 }
 
 /// The permission of a tool: every tool that changes files has that of `edit`.
@@ -151,6 +190,31 @@ mod tests {
             json(all, &rules(&[], &[], &[], &[]), &["/more/"]),
             r#"{"external_directory":{"/more":"allow","/more/*":"allow"}}"#
         );
+    }
+
+    #[test]
+    fn the_rules_of_a_policy_that_mean_the_same_are_enforced() {
+        let rule =
+            |area, pattern: Option<&str>, decision| PolicyRule { area, pattern: pattern.map(str::to_owned), decision };
+        let policy = vec![
+            rule(PolicyArea::Commands, Some("git push"), Decision::Deny),
+            rule(PolicyArea::Commands, Some("git *"), Decision::Allow),
+            rule(PolicyArea::Commands, None, Decision::Deny),
+            rule(PolicyArea::WritePaths, Some("/etc/*"), Decision::Deny),
+            rule(PolicyArea::Tools, Some("webfetch"), Decision::Ask),
+            rule(PolicyArea::McpServers, Some("lab"), Decision::Deny),
+        ];
+        let turn = wharf_adapter::Turn { policy, ..wharf_adapter::testing::turn::<crate::OpenCode>("go") };
+        let mut settings = Settings::of(&turn);
+        let mut permissions = Permissions::default();
+        permissions.enforce(&mut settings, Approvals::AllowAll);
+        assert_eq!(
+            permissions.to_json(),
+            r#"{"bash":{"*":"deny","git":"allow","git *":"allow","git push":"deny","git push *":"deny"},"lab_*":"deny"}"#
+        );
+        let mut launch = wharf_adapter::Launch::lines([""; 0]);
+        settings.finish(&mut launch);
+        assert_eq!(launch.enforced, [0, 1, 2, 5]);
     }
 
     #[test]

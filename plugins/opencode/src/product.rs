@@ -1,4 +1,4 @@
-//! Which of the two programs runs: OpenCode, or Kilo, which is a fork of it with other names.
+//! Which of the two programs runs: `OpenCode`, or Kilo, which is a fork of it with other names.
 
 use wharf_adapter::{Binary, Tested, Version, text};
 
@@ -57,10 +57,10 @@ impl Product {
     }
 }
 
-/// The versions of OpenCode that the adapter was tested with.
+/// The versions of `OpenCode` that the adapter was tested with.
 pub(crate) const TESTED: Tested = Tested(&[Version(1, 15, 4), Version(1, 18, 33)]);
 
-/// How to install OpenCode.
+/// How to install `OpenCode`.
 pub(crate) const INSTALL: &str = "npm install -g opencode-ai";
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Model calls that failed and are retried. OpenCode retries some errors for ever and says so only in its log.
+//! Model calls that failed and are retried. `OpenCode` retries some errors for ever and says so only in its log.
 
 use wharf_adapter::{Effects, Event, Failure};
 
@@ -33,7 +33,7 @@ impl Retries {
         self.count = 0;
     }
 
-    /// The turn has ended, or OpenCode reported the failure itself.
+    /// The turn has ended, or `OpenCode` reported the failure itself.
     pub(crate) fn clear(&mut self) {
         *self = Retries::default();
     }

@@ -11,14 +11,14 @@ use crate::log::{Entry, Remark};
 use crate::options::Limits;
 use crate::retries::Retries;
 use crate::{tool, usage};
-use wharf_adapter::{Effects, Event, Failure, Json, LogLevel, Malformed, SessionInfo};
+use wharf_adapter::{Effects, Event, Failure, Json, LogLevel, Malformed, Phase, Round, SessionInfo};
 
 /// The settings of the turn that its output is read with.
 #[derive(Debug, Default, Clone)]
 pub(crate) struct TurnSettings {
     /// The session to resume.
     pub(crate) resume: Option<String>,
-    /// Whether the turn continues another session under a new id, or one that only OpenCode knows.
+    /// Whether the turn continues another session under a new id, or one that only `OpenCode` knows.
     pub(crate) continues: bool,
     /// The model, if the turn names one.
     pub(crate) model: Option<String>,
@@ -143,6 +143,12 @@ impl RunParser {
             self.first_message = part.get("messageID").string();
         }
         self.step = Step::default();
+        self.round(Phase::Begun, out);
+    }
+
+    fn round(&self, phase: Phase, out: &mut Effects) {
+        let model = self.settings.model.clone();
+        out.emit(Event::Round(Round { phase, parent: None, model, first_token_ms: None }));
     }
 
     /// A part of a message, by its own type: `text`, `reasoning` or `tool`. Others have nothing to report.
@@ -152,9 +158,9 @@ impl RunParser {
         match kind.name() {
             Some("text") => {
                 self.step.has_text = true;
-                out.message(&id, None, text.text().ok_or(Malformed)?);
+                out.message(&*id, None, text.text().ok_or(Malformed)?);
             }
-            Some("reasoning") => out.thinking(&id, None, text.text().ok_or(Malformed)?),
+            Some("reasoning") => out.thinking(&*id, None, text.text().ok_or(Malformed)?),
             Some("tool") => {
                 self.step.has_tool = true;
                 self.denied = tool::report(part, out)?.or(self.denied.take());
@@ -173,6 +179,7 @@ impl RunParser {
         }
         let usage = usage::of_step(tokens, cost, self.settings.model.as_deref());
         self.step.is_uncounted = usage.as_ref().is_none_or(usage::is_empty);
+        self.round(Phase::Ended, out);
         // Zeros are no figures: the stream was cut off before the provider sent them.
         if let Some(usage) = usage.filter(|usage| !usage::is_empty(usage)) {
             out.usage(usage);

@@ -1,4 +1,4 @@
-//! Tokens: OpenCode's input has no cached tokens, and its output no reasoning. Wharf's output has the reasoning in it.
+//! Tokens: `OpenCode`'s input has no cached tokens, and its output no reasoning. Wharf's output has the reasoning in it.
 
 use wharf_adapter::{Json, Usage, UsageScope};
 
@@ -14,11 +14,12 @@ pub(crate) fn of_step(tokens: Json<'_>, cost: Json<'_>, model: Option<&str>) -> 
         cache_read: cache.get("read").u64(),
         cache_write: cache.get("write").u64(),
         cost_micros: cost.micros(),
+        rounds: Some(1),
         ..Usage::new(UsageScope::Delta, "steps", false)
     })
 }
 
-/// Whether nothing was counted, which is how OpenCode reports a call without figures.
+/// Whether nothing was counted, which is how `OpenCode` reports a call without figures.
 pub(crate) fn is_empty(usage: &Usage) -> bool {
     let figures = [usage.input, usage.output, usage.cache_read, usage.cache_write];
     figures.into_iter().all(|figure| figure.unwrap_or(0) == 0)
@@ -34,6 +35,7 @@ pub(crate) fn add(total: &mut Usage, more: &Usage) {
         (&mut total.cache_write, more.cache_write),
         (&mut total.cost_micros, more.cost_micros),
     ];
+    total.rounds = Some(total.rounds.unwrap_or(0) + more.rounds.unwrap_or(0));
     for (sum, figure) in pairs {
         if let Some(figure) = figure {
             *sum = Some(sum.unwrap_or(0) + figure);

@@ -6,7 +6,7 @@ use crate::failure::{self, Moment};
 use crate::usage;
 use wharf_adapter::{Effects, Event, ExitStatus, LogLevel, Outcome};
 
-/// Whether a step ended without a reason: its stream was closed, or the provider's reason means nothing to OpenCode.
+/// Whether a step ended without a reason: its stream was closed, or the provider's reason means nothing to `OpenCode`.
 pub(super) fn is_unfinished(reason: &str) -> bool {
     matches!(reason, "unknown" | "other")
 }

@@ -1,13 +1,13 @@
 //! Transcripts of the Agent Client Protocol, both directions: what the agent wrote is replayed, and each prompt of the
 //! recorded client is another turn. Expected values are read from the transcripts themselves.
 
-use crate::{captures, handle, outcomes, turn_over, usages};
+use crate::{captures, handle, outcomes, plain_turn, usages};
 use serde_json::Value;
 use std::fs;
 use wharf_adapter::testing::{FakeHost, binary, events, finish, inline, play};
 use wharf_adapter::{
-    Adapter, Answer, Approvals, Effect, ErrorClass, Event, Input, Outcome, SessionChoice, Stream, ToolCall, ToolStatus,
-    Turn,
+    Adapter, Answer, Approvals, Effect, Effects, ErrorClass, Event, Input, Outcome, SessionChoice, Stream, ToolCall,
+    ToolStatus, Turn,
 };
 use wharf_adapter_opencode::OpenCode;
 
@@ -36,11 +36,11 @@ struct Played {
 
 impl Played {
     fn answer(&self) -> Option<String> {
-        let texts = events(&self.effects).into_iter().filter_map(|event| match event {
+        let mut texts = events(&self.effects).into_iter().filter_map(|event| match event {
             Event::Message(part) => Some(inline(&part.text).to_owned()),
             _ => None,
         });
-        texts.last()
+        texts.next_back()
     }
 
     fn tools(&self) -> Vec<ToolCall> {
@@ -70,7 +70,7 @@ fn converse(scenario: &str) -> Vec<Played> {
     let opened = lines.iter().find(|line| {
         line.message["method"].as_str().is_some_and(|method| matches!(method, "session/load" | "session/resume"))
     });
-    let mut turn: Turn = turn_over("acp");
+    let mut turn: Turn = plain_turn();
     turn.approvals = Approvals::Ask;
     if let Some(resumed) = opened {
         turn.session =
@@ -80,8 +80,8 @@ fn converse(scenario: &str) -> Vec<Played> {
     let is = |line: &Line, method: &str| !line.from_agent && line.message["method"] == method;
     turn.prompt = lines.iter().find(|line| is(line, "session/prompt")).map(prompt_of).expect("a prompt");
     let mut adapter = OpenCode::default();
-    adapter.build_args(&turn, &binary(version)).expect("a command line");
-    adapter.build_prompt(&turn, &binary(version)).expect("a prompt");
+    adapter.build_args(&turn, &binary(version), "acp").expect("a command line");
+    adapter.build_prompt(&turn, &binary(version), "acp").expect("a prompt");
     let mut played: Vec<Played> = vec![];
     let mut effects = handle(&mut adapter, Input::Start);
     for line in &lines {
@@ -97,14 +97,16 @@ fn converse(scenario: &str) -> Vec<Played> {
                 }
                 played.last_mut().expect("a turn").effects = std::mem::take(&mut effects);
                 let next = Turn { prompt: prompt_of(line), ..turn.clone() };
-                effects = handle(&mut adapter, Input::NextTurn(next));
+                let mut out = Effects::default();
+                adapter.next_turn(&next, &mut out);
+                effects = out.into_vec();
             }
             played.push(Played { prompt: prompt_of(line), effects: vec![] });
         } else if is(line, "session/cancel") {
             effects.extend(handle(&mut adapter, Input::Cancel));
         } else if let Some(choice) = line.message["result"]["outcome"]["optionId"].as_str() {
-            let (ask, choice) = (line.message["id"].to_string(), Some(choice.to_owned()));
-            effects.extend(handle(&mut adapter, Input::Answer(Answer { ask, choice, text: None, input: None })));
+            let answer = Answer::new(&line.message["id"].to_string(), Some(choice));
+            effects.extend(handle(&mut adapter, Input::Answer(answer)));
         }
     }
     effects.extend(finish(&mut adapter, &FakeHost::default(), 0));
@@ -229,9 +231,9 @@ fn a_stream_that_is_repeated_for_ever_is_stopped() {
     let lines = conversation("1.18.33/acp_errors2");
     let looping = lines.iter().rposition(|line| line.message["method"] == "session/new").expect("a session");
     let mut adapter = OpenCode::default();
-    let turn = turn_over("acp");
-    adapter.build_args(&turn, &binary("1.18.33")).expect("a command line");
-    adapter.build_prompt(&turn, &binary("1.18.33")).expect("a prompt");
+    let turn = plain_turn();
+    adapter.build_args(&turn, &binary("1.18.33"), "acp").expect("a command line");
+    adapter.build_prompt(&turn, &binary("1.18.33"), "acp").expect("a prompt");
     handle(&mut adapter, Input::Start);
     let initialized = lines[1].message.to_string();
     play(&mut adapter, Stream::Stdout, &initialized, 1);
@@ -258,11 +260,11 @@ fn a_stream_that_is_repeated_for_ever_is_stopped() {
 
 #[test]
 fn an_agent_that_does_not_answer_a_stop_has_failed_all_the_same() {
-    let mut turn = turn_over("acp");
+    let mut turn = plain_turn();
     wharf_adapter::testing::set_option(&mut turn, "max-retries", "1");
     let mut adapter = OpenCode::default();
-    adapter.build_args(&turn, &binary("1.18.33")).expect("a command line");
-    adapter.build_prompt(&turn, &binary("1.18.33")).expect("a prompt");
+    adapter.build_args(&turn, &binary("1.18.33"), "acp").expect("a command line");
+    adapter.build_prompt(&turn, &binary("1.18.33"), "acp").expect("a prompt");
     handle(&mut adapter, Input::Start);
     for line in conversation("kilo-7.8.1/acp_refused").iter().filter(|line| line.from_agent) {
         play(&mut adapter, Stream::Stdout, &line.message.to_string(), 1);
@@ -285,7 +287,7 @@ fn chunk_boundaries_do_not_matter_over_acp() {
         .collect();
     let play_in = |lines: usize| {
         let mut adapter = OpenCode::default();
-        adapter.build_prompt(&turn_over("acp"), &binary("1.18.33")).expect("a prompt");
+        adapter.build_prompt(&plain_turn(), &binary("1.18.33"), "acp").expect("a prompt");
         handle(&mut adapter, Input::Start);
         play(&mut adapter, Stream::Stdout, &agent, lines)
     };

@@ -1,6 +1,6 @@
 //! What the output lacked and `opencode export` has.
 
-use crate::{built, captures, outcomes, turn_over, usages};
+use crate::{built, captures, outcomes, plain_turn, usages};
 use wharf_adapter::testing::{FakeHost, binary, events, finish, inline, play, read, set_option};
 use wharf_adapter::{ErrorClass, Event, Outcome, Stream, ToolStatus};
 
@@ -35,7 +35,7 @@ const LOST: &str = r#"{"type":"step_start","timestamp":1,"sessionID":"ses_1","pa
 
 #[test]
 fn what_an_old_version_did_not_write_is_looked_up() {
-    let mut adapter = built(&turn_over("run"), "1.15.4");
+    let mut adapter = built(&plain_turn(), "1.15.4", "run");
     play(&mut adapter, Stream::Stdout, LOST, 1);
     let effects = finish(&mut adapter, &host(r#","finish":"stop""#), 0);
     assert_eq!(outcomes(&effects), [Outcome::Completed]);
@@ -58,7 +58,7 @@ fn what_an_old_version_did_not_write_is_looked_up() {
 #[test]
 fn an_error_that_was_not_written_is_looked_up() {
     let error = r#","error":{"name":"APIError","data":{"message":"bad key","statusCode":401}}"#;
-    let mut adapter = built(&turn_over("run"), "1.15.4");
+    let mut adapter = built(&plain_turn(), "1.15.4", "run");
     play(&mut adapter, Stream::Stdout, LOST, 1);
     let effects = finish(&mut adapter, &host(error), 0);
     let [Outcome::Failed(failure)] = &outcomes(&effects)[..] else { panic!("{effects:?}") };
@@ -69,20 +69,20 @@ fn an_error_that_was_not_written_is_looked_up() {
 fn nothing_is_looked_up_if_nothing_is_missing_or_the_user_does_not_want_it() {
     // A host without the command answers nothing, and says so in the log of its requests: the answer must not depend on it.
     let complete = read(&captures().join("1.18.33/short_stdin"), "stdout.jsonl");
-    let mut adapter = built(&turn_over("run"), "1.18.33");
+    let mut adapter = built(&plain_turn(), "1.18.33", "run");
     play(&mut adapter, Stream::Stdout, &complete, 1);
     let effects = finish(&mut adapter, &host(r#","error":{"name":"APIError","data":{}}"#), 0);
     assert_eq!(outcomes(&effects), [Outcome::Completed]);
-    let mut turn = turn_over("run");
+    let mut turn = plain_turn();
     set_option(&mut turn, "usage-lookup", "false");
-    let mut adapter = built(&turn, "1.15.4");
+    let mut adapter = built(&turn, "1.15.4", "run");
     play(&mut adapter, Stream::Stdout, LOST, 1);
     assert!(outcomes(&finish(&mut adapter, &host(r#","finish":"stop""#), 0)).is_empty());
 }
 
 #[test]
 fn a_killed_run_is_not_looked_up() {
-    let mut adapter = built(&turn_over("run"), "1.15.4");
+    let mut adapter = built(&plain_turn(), "1.15.4", "run");
     play(&mut adapter, Stream::Stdout, LOST, 1);
     assert!(finish(&mut adapter, &host(r#","finish":"stop""#), 143).is_empty());
 }

@@ -1,4 +1,4 @@
-//! The adapter from the outside, natively: captures of OpenCode and Kilo over both transports, and what they do not show.
+//! The adapter from the outside, natively: captures of `OpenCode` and Kilo over both transports, and what they do not show.
 
 mod acp;
 mod lookup;
@@ -7,7 +7,7 @@ mod run;
 mod settings;
 
 use std::path::{Path, PathBuf};
-use wharf_adapter::testing::{binary, events, set_option, turn};
+use wharf_adapter::testing::{binary, events, turn};
 use wharf_adapter::{Adapter, Effect, Effects, Event, Input, Outcome, SessionChoice, Turn, Usage};
 use wharf_adapter_opencode::OpenCode;
 
@@ -16,19 +16,16 @@ fn captures() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/transcripts/opencode")
 }
 
-/// A turn over this transport.
-fn turn_over(transport: &str) -> Turn {
-    let mut turn = turn::<OpenCode>("go");
-    turn.session = SessionChoice::Fresh(None);
-    set_option(&mut turn, "transport", &format!("\"{transport}\""));
-    turn
+/// A turn in a new session.
+fn plain_turn() -> Turn {
+    Turn { session: SessionChoice::Fresh(None), ..turn::<OpenCode>("go") }
 }
 
-/// An adapter that has built this turn.
-fn built(turn: &Turn, version: &str) -> OpenCode {
+/// An adapter that has built this turn over a transport.
+fn built(turn: &Turn, version: &str, transport: &str) -> OpenCode {
     let mut adapter = OpenCode::default();
-    adapter.build_args(turn, &binary(version)).expect("a command line");
-    adapter.build_prompt(turn, &binary(version)).expect("a prompt");
+    adapter.build_args(turn, &binary(version), transport).expect("a command line");
+    adapter.build_prompt(turn, &binary(version), transport).expect("a prompt");
     adapter
 }
 

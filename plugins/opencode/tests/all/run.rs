@@ -1,6 +1,6 @@
 //! Single lines of `run --format json`, its log, and the timer.
 
-use crate::{built, handle, outcomes, turn_over, usages};
+use crate::{built, handle, outcomes, plain_turn, usages};
 use wharf_adapter::testing::{FakeHost, events, finish, play, set_option};
 use wharf_adapter::{Effect, ErrorClass, Event, Input, LogLevel, Outcome, Stream};
 use wharf_adapter_opencode::OpenCode;
@@ -20,7 +20,7 @@ fn lines(adapter: &mut OpenCode, lines: &[&str]) -> Vec<Effect> {
 }
 
 fn adapter() -> OpenCode {
-    built(&turn_over("run"), "1.18.33")
+    built(&plain_turn(), "1.18.33", "run")
 }
 
 #[test]
@@ -50,9 +50,9 @@ fn output_includes_reasoning_and_input_excludes_the_cache() {
 fn answers_without_a_reason_end_the_turn_after_as_many_as_are_allowed() {
     let unfinished = finished("unknown", 0);
     for (limit, ends_at) in [(3, Some(3)), (1, Some(1)), (0, None)] {
-        let mut turn = turn_over("run");
+        let mut turn = plain_turn();
         set_option(&mut turn, "max-unfinished-steps", &limit.to_string());
-        let mut adapter = built(&turn, "1.18.33");
+        let mut adapter = built(&turn, "1.18.33", "run");
         let ended = (1..=20).find(|_| !outcomes(&lines(&mut adapter, &[START, TEXT, &unfinished])).is_empty());
         assert_eq!(ended, ends_at, "at most {limit}");
         assert!(outcomes(&lines(&mut adapter, &[START, TEXT, &unfinished])).is_empty(), "it is reported once");
@@ -70,9 +70,9 @@ fn a_step_with_a_tool_is_progress_whatever_its_reason() {
 
 #[test]
 fn calls_that_are_retried_for_ever_end_the_turn() {
-    let mut turn = turn_over("run");
+    let mut turn = plain_turn();
     set_option(&mut turn, "max-retries", "2");
-    let mut adapter = built(&turn, "1.18.33");
+    let mut adapter = built(&turn, "1.18.33", "run");
     let effects = play(&mut adapter, Stream::Stderr, &format!("{FAILED_CALL}\n").repeat(3), 1);
     let [Outcome::Failed(failure)] = &outcomes(&effects)[..] else { panic!("{effects:?}") };
     assert_eq!(failure.class, ErrorClass::Network);
@@ -81,14 +81,17 @@ fn calls_that_are_retried_for_ever_end_the_turn() {
 
 #[test]
 fn an_answer_makes_failed_calls_void() {
-    let mut turn = turn_over("run");
+    let mut turn = plain_turn();
     set_option(&mut turn, "max-retries", "2");
-    let mut adapter = built(&turn, "1.18.33");
+    let mut adapter = built(&turn, "1.18.33", "run");
     for _ in 0..4 {
         let failed = play(&mut adapter, Stream::Stderr, &format!("{FAILED_CALL}\n").repeat(2), 1);
         assert!(outcomes(&failed).is_empty());
         let answered = lines(&mut adapter, &[START, TEXT]);
-        assert!(matches!(events(&answered).as_slice(), [.., Event::Retrying(_), Event::Message(_)]), "{answered:?}");
+        assert!(
+            matches!(events(&answered).as_slice(), [.., Event::Retrying(_), Event::Round(_), Event::Message(_)]),
+            "{answered:?}"
+        );
     }
 }
 
@@ -130,9 +133,9 @@ fn an_agent_that_does_not_exist_is_noticed() {
 #[test]
 fn a_resumed_session_is_recognized_by_its_id() {
     for (requested, resumed) in [("ses_1", true), ("ses_2", false)] {
-        let mut turn = turn_over("run");
+        let mut turn = plain_turn();
         turn.session = wharf_adapter::SessionChoice::Resume(requested.to_owned());
-        let effects = lines(&mut built(&turn, "1.18.33"), &[START]);
+        let effects = lines(&mut built(&turn, "1.18.33", "run"), &[START]);
         let is_session = |event: &&Event| matches!(event, Event::Session(session) if session.resumed == Some(resumed));
         assert!(events(&effects).iter().any(is_session), "{effects:?}");
     }

@@ -1,14 +1,15 @@
 //! The settings of a turn, and the files that register the adapter.
 
-use crate::turn_over;
+use crate::plain_turn;
 use wharf_adapter::testing::{FakeHost, binary, environment, set_option};
 use wharf_adapter::{
-    Adapter, Approvals, Environment, ErrorClass, Launch, ModelList, PromptDelivery, SessionChoice, Support, Turn,
+    Adapter, Approvals, Attachment, Environment, ErrorClass, Launch, ModelList, PromptDelivery, SessionChoice, Support,
+    Turn,
 };
 use wharf_adapter_opencode::OpenCode;
 
-fn launch(turn: &Turn, version: &str) -> Launch {
-    OpenCode::default().build_args(turn, &binary(version)).expect("a command line")
+fn launch(turn: &Turn, version: &str, transport: &str) -> Launch {
+    OpenCode::default().build_args(turn, &binary(version), transport).expect("a command line")
 }
 
 fn args(launch: &Launch) -> Vec<&str> {
@@ -25,9 +26,9 @@ fn unsupported(launch: &Launch) -> Vec<&str> {
 
 #[test]
 fn a_plain_turn_over_each_transport() {
-    let acp = launch(&turn_over("acp"), "1.18.33");
+    let acp = launch(&plain_turn(), "1.18.33", "acp");
     assert_eq!(args(&acp), ["acp", "--print-logs", "--log-level", "ERROR"]);
-    let run = launch(&turn_over("run"), "1.18.33");
+    let run = launch(&plain_turn(), "1.18.33", "run");
     assert_eq!(args(&run), ["run", "--format", "json", "--thinking", "--auto", "--print-logs", "--log-level", "ERROR"]);
     for launch in [acp, run] {
         assert_eq!((unsupported(&launch).len(), variable(&launch, "OPENCODE_PERMISSION")), (0, None));
@@ -37,19 +38,19 @@ fn a_plain_turn_over_each_transport() {
 
 #[test]
 fn the_prompt_of_a_run_goes_to_stdin_unchanged() {
-    let mut turn = turn_over("run");
+    let mut turn = plain_turn();
     "--help \"quoted\"\n".clone_into(&mut turn.prompt);
-    let prompt = OpenCode::default().build_prompt(&turn, &binary("1.18.33"));
+    let prompt = OpenCode::default().build_prompt(&turn, &binary("1.18.33"), "run");
     assert_eq!(prompt, Ok(PromptDelivery::Stdin(turn.prompt.clone().into_bytes())));
-    assert!(!args(&launch(&turn, "1.18.33")).contains(&turn.prompt.as_str()));
+    assert!(!args(&launch(&turn, "1.18.33", "run")).contains(&turn.prompt.as_str()));
     " \n".clone_into(&mut turn.prompt);
-    let empty = OpenCode::default().build_args(&turn, &binary("1.18.33")).map_err(|failure| failure.class);
+    let empty = OpenCode::default().build_args(&turn, &binary("1.18.33"), "run").map_err(|failure| failure.class);
     assert_eq!(empty.err(), Some(ErrorClass::InvalidOption));
 }
 
 #[test]
 fn every_setting_of_a_run_has_its_flag() {
-    let mut turn = turn_over("run");
+    let mut turn = plain_turn();
     turn.session = SessionChoice::Fork("ses_1".to_owned());
     turn.model = Some("lab/mock".to_owned());
     turn.effort = Some("high".to_owned());
@@ -57,9 +58,18 @@ fn every_setting_of_a_run_has_its_flag() {
     turn.mcp_servers = Some(r#"{"mcpServers":{"lab":{"command":"py"}}}"#.to_owned());
     turn.extra_dirs = vec!["/more".to_owned()];
     set_option(&mut turn, "agent", "\"plan\"");
+    let attachment = |name: &str, path: Option<&str>, bytes: Option<&[u8]>| Attachment {
+        name: name.to_owned(),
+        media_type: "image/png".to_owned(),
+        path: path.map(str::to_owned),
+        bytes: bytes.map(<[u8]>::to_vec),
+    };
+    turn.attachments =
+        vec![attachment("a.png", Some("/pictures/a.png"), Some(b"x")), attachment("../b c.png", None, Some(b"y"))];
+    turn.extra_args = vec!["--title=x".to_owned()];
     set_option(&mut turn, "no-plugins", "true");
     set_option(&mut turn, "no-project-config", "true");
-    let launch = launch(&turn, "1.15.4");
+    let launch = launch(&turn, "1.15.4", "run");
     for flag in [
         "--session=ses_1",
         "--fork",
@@ -73,6 +83,9 @@ fn every_setting_of_a_run_has_its_flag() {
     ] {
         assert!(args(&launch).contains(&flag), "{flag}");
     }
+    assert!(args(&launch).contains(&"--file=/pictures/a.png") && args(&launch).contains(&"--title=x"));
+    let file = launch.args.iter().find(|arg| arg.file.is_some()).expect("a file of the launch");
+    assert_eq!((file.text.as_str(), file.file.as_deref()), ("--file=", Some("1-..bc.png")));
     let config = variable(&launch, "OPENCODE_CONFIG_CONTENT").expect("a configuration");
     let config: serde_json::Value = serde_json::from_str(config).expect("JSON");
     assert_eq!(config["agent"]["plan"]["prompt"], "Be brief.");
@@ -85,7 +98,7 @@ fn every_setting_of_a_run_has_its_flag() {
 
 #[test]
 fn what_cannot_be_set_is_reported() {
-    let mut turn = turn_over("run");
+    let mut turn = plain_turn();
     turn.session = SessionChoice::Fresh(Some("chosen".to_owned()));
     turn.approvals = Approvals::Ask;
     turn.max_turns = Some(3);
@@ -93,7 +106,7 @@ fn what_cannot_be_set_is_reported() {
     turn.fallback_model = Some("m".to_owned());
     turn.output_schema = Some("{}".to_owned());
     turn.autopilot = true;
-    let launch = launch(&turn, "1.18.33");
+    let launch = launch(&turn, "1.18.33", "run");
     let mut names = unsupported(&launch);
     names.sort_unstable();
     assert_eq!(
@@ -105,9 +118,9 @@ fn what_cannot_be_set_is_reported() {
 
 #[test]
 fn a_turn_that_denies_hides_what_changes_something() {
-    let mut turn = turn_over("acp");
+    let mut turn = plain_turn();
     turn.approvals = Approvals::Deny;
-    let rules = variable(&launch(&turn, "1.18.33"), "OPENCODE_PERMISSION").map(str::to_owned).expect("rules");
+    let rules = variable(&launch(&turn, "1.18.33", "acp"), "OPENCODE_PERMISSION").map(str::to_owned).expect("rules");
     let rules: serde_json::Value = serde_json::from_str(&rules).expect("JSON");
     assert_eq!((&rules["*"], &rules["grep"]), (&"deny".into(), &"allow".into()));
 }
@@ -119,9 +132,9 @@ fn a_fork_has_its_own_variables_versions_and_flags() {
     let named = Environment { program: Some("/opt/kilo".into()), ..environment() };
     let found = OpenCode::default().resolve_binary(&host, &named).expect("a program");
     assert_eq!((found.version.as_deref(), found.support), (Some("7.8.1"), Support::Tested));
-    let mut turn = turn_over("run");
+    let mut turn = plain_turn();
     turn.system_prompt = Some("Be brief.".to_owned());
-    let launch = OpenCode::default().build_args(&turn, &found).expect("a command line");
+    let launch = OpenCode::default().build_args(&turn, &found, "run").expect("a command line");
     assert!(args(&launch).contains(&"--auto"));
     assert_eq!(variable(&launch, "KILO_DISABLE_AUTOUPDATE"), Some("1"));
     assert!(launch.variables.iter().any(|(name, value)| name == "KILO_CONFIG" && value.file.is_some()));
