@@ -183,6 +183,10 @@ impl OpenCode {
                     if let Some(failure) = self.acp.dialect.stopped() {
                         end.outcome = Outcome::Failed(failure);
                     }
+                    // The protocol has the text of a provider's error, but not its status.
+                    if matches!(&end.outcome, Outcome::Failed(failure) if failure.code.as_deref() == Some("APIError")) {
+                        self.acp.dialect.missing.reason = true;
+                    }
                     // A turn that was cancelled is over at once: nothing is looked up.
                     if end.outcome == Outcome::Cancelled {
                         self.acp.dialect.missing = dialect::Missing::default();

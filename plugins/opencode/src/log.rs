@@ -35,7 +35,11 @@ impl<'a> Entry<'a> {
             return Some(of_text(&Json::parse(quoted_part(quoted)).string()?));
         }
         let error = self.field(" error=")?;
-        let error = if error.starts_with('{') { Json::parse(error).get("error") } else { wharf_adapter::json::MISSING };
+        let error = if error.starts_with('{') {
+            Json::parse(object_part(error)).get("error")
+        } else {
+            wharf_adapter::json::MISSING
+        };
         if error.is_object() {
             let message = error.get("message").filled().or_else(|| error.get("responseBody").filled());
             let message = message.unwrap_or("a model call failed".into());
@@ -73,6 +77,11 @@ fn quoted_part(value: &str) -> &str {
     value
 }
 
+/// An object without the words after it.
+fn object_part(value: &str) -> &str {
+    value.rfind('}').map_or(value, |end| &value[..=end])
+}
+
 /// A failure of which only the text is known: `AI_APICallError: Internal server error`.
 fn of_text(text: &str) -> Failure {
     let message = text.strip_prefix("AI_APICallError: ").unwrap_or(text);
@@ -106,7 +115,7 @@ mod tests {
 
     /// Written by 1.18.33 and 1.15.4, the request shortened.
     const NEW: &str = r#"timestamp=2026-11-18T16:36:46.476Z level=ERROR run=2156673e message="stream error" providerID=lab modelID=mock-model session.id=ses_e107 small=false agent=build mode=primary error.error="AI_APICallError: the \"mock\" answers 500""#;
-    const OLD: &str = r#"ERROR 2026-11-18T16:37:04 +1797ms service=llm providerID=lab modelID=mock-model session.id=ses_e107 small=false agent=build mode=primary error={"error":{"name":"AI_APICallError","url":"http://h/v1","requestBodyValues":{"messages":[{"content":"401 unauthorized"}]},"statusCode":500,"responseBody":"{\"error\":{\"message\":\"the mock\"}}","isRetryable":true}}"#;
+    const OLD: &str = r#"ERROR 2026-11-18T16:37:04 +1797ms service=llm providerID=lab modelID=mock-model session.id=ses_e107 small=false agent=build mode=primary error={"error":{"name":"AI_APICallError","url":"http://h/v1","requestBodyValues":{"messages":[{"content":"401 unauthorized"}]},"statusCode":500,"responseBody":"{\"error\":{\"message\":\"the mock\"}}","isRetryable":true}} stream error"#;
 
     #[test]
     fn a_failed_model_call_is_read_from_the_log() {

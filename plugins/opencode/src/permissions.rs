@@ -34,10 +34,14 @@ impl Permissions {
         };
         if let Some(action) = base {
             permissions.add("*", None, action);
-            HARMLESS.iter().for_each(|tool| permissions.add(tool, None, "allow"));
+            for tool in HARMLESS {
+                permissions.add(tool, None, "allow");
+            }
             // As OpenCode has it: files with secrets are not read just so.
             let read = [("*", "allow"), ("*.env", action), ("*.env.*", action), ("*.env.example", "allow")];
-            read.iter().for_each(|(pattern, action)| permissions.add("read", Some(pattern), action));
+            for (pattern, action) in read {
+                permissions.add("read", Some(pattern), action);
+            }
         }
         for folder in extra_dirs {
             let folder = folder.trim_end_matches('/');

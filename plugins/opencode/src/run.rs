@@ -42,8 +42,6 @@ struct Step {
 pub(crate) struct RunParser {
     pub(crate) settings: TurnSettings,
     session: Option<String>,
-    /// The session of a line of the log, for a process that writes nothing else.
-    logged_session: Option<String>,
     step: Step,
     /// How many steps have started.
     steps: u32,
@@ -95,8 +93,9 @@ impl RunParser {
     /// A line on stderr: a remark, or the log.
     pub(crate) fn stderr_line(&mut self, line: &str, out: &mut Effects) {
         if let Some(entry) = Entry::read(line) {
-            if let Some(session) = entry.session() {
-                self.logged_session = Some(session.to_owned());
+            // It may be all that a turn says about its session. A sub-agent has its own.
+            if let Some(session) = entry.session().filter(|_| self.session.is_none() && entry.is_model_call()) {
+                self.enter(session, out);
             }
             if let Some(failure) = entry.failure().filter(|_| entry.is_model_call() && !self.ended)
                 && let Some(failure) = self.retries.failed(failure, self.settings.limits.retries, out)

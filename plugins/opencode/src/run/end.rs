@@ -32,7 +32,7 @@ impl RunParser {
         let is_complete =
             self.step.reason.as_deref().is_some_and(|reason| reason != "tool-calls" || self.denied.is_some());
         if !is_complete && self.error.is_none() {
-            let session = self.session.clone().or_else(|| self.logged_session.clone());
+            let session = self.session.clone();
             let found = session.and_then(|session| lookup(&session));
             match found.as_deref().map(Export::read) {
                 Some(export) => self.complete(&export, out),

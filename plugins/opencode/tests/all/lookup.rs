@@ -2,7 +2,7 @@
 
 use crate::{built, captures, outcomes, plain_turn, usages};
 use wharf_adapter::testing::{FakeHost, binary, events, finish, inline, play, read, set_option};
-use wharf_adapter::{ErrorClass, Event, Outcome, Stream, ToolStatus};
+use wharf_adapter::{ErrorClass, Event, Input, Outcome, Stream, ToolStatus};
 
 /// The form of `opencode export` in 1.15.4 and 1.18.33: an earlier turn, and one with a tool.
 fn session(last: &str) -> String {
@@ -53,6 +53,26 @@ fn what_an_old_version_did_not_write_is_looked_up() {
             |event| matches!(event, Event::Session(session) if session.model.as_deref() == Some("lab/mock-model"))
         )
     );
+}
+
+#[test]
+fn the_status_of_an_error_over_acp_is_looked_up() {
+    let error = r#","error":{"name":"APIError","data":{"message":"no","statusCode":401}}"#;
+    let mut adapter = built(&plain_turn(), "1.18.33", "acp");
+    crate::handle(&mut adapter, Input::Start);
+    for line in [
+        r#"{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":1,"agentCapabilities":{}}}"#,
+        r#"{"jsonrpc":"2.0","id":2,"result":{"sessionId":"ses_1"}}"#,
+    ] {
+        play(&mut adapter, Stream::Stdout, line, 1);
+    }
+    let line = r#"{"jsonrpc":"2.0","id":3,"error":{"code":-32603,"message":"Internal error: no","data":{"errorName":"APIError"}}}"#;
+    let effects = play(&mut adapter, Stream::Stdout, line, 1);
+    let [Outcome::Failed(failure)] = &outcomes(&effects)[..] else { panic!("{effects:?}") };
+    assert_eq!((failure.class, failure.http_status), (ErrorClass::Provider, None));
+    let effects = finish(&mut adapter, &host(error), 0);
+    let [Outcome::Failed(failure)] = &outcomes(&effects)[..] else { panic!("{effects:?}") };
+    assert_eq!((failure.class, failure.http_status), (ErrorClass::Auth, Some(401)));
 }
 
 #[test]
