@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// The adapters that come with the host, by id; each is `plugins/<id>`.
-const BUNDLED: [&str; 7] = ["acp", "claude", "codex", "copilot", "echo", "opencode", "qwen"];
+const BUNDLED: [&str; 8] = ["acp", "claude", "codex", "copilot", "echo", "gemini", "opencode", "qwen"];
 const TARGET: &str = "wasm32-wasip2";
 
 fn main() {

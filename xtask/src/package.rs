@@ -26,7 +26,7 @@ const INTERFACE: &str = "wit/runtime.wit";
 const WITH_COMPONENTS: &str = "wharf-bundled";
 
 /// The adapters that it contains.
-const BUNDLED: [&str; 7] = ["acp", "claude", "codex", "copilot", "echo", "opencode", "qwen"];
+const BUNDLED: [&str; 8] = ["acp", "claude", "codex", "copilot", "echo", "gemini", "opencode", "qwen"];
 
 /// A member of the workspace that can be published.
 #[derive(Debug, PartialEq, Eq)]
