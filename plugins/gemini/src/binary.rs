@@ -2,7 +2,7 @@
 
 use crate::features::{Features, REFUSED, TESTED};
 use crate::info::INSTALL;
-use crate::login;
+use crate::login::{self, Access};
 use wharf_adapter::{Binary, Environment, Failure, Host, Probe, locate};
 
 /// A start takes seconds on a loaded machine.
@@ -13,10 +13,12 @@ pub(crate) fn resolve(host: &dyn Host, environment: &Environment) -> Result<Bina
     let mut binary = Binary::at(locate(host, environment, &["gemini"], INSTALL)?);
     let version = Probe::new(host, &binary).timeout_ms(PROBE_MILLIS).version();
     binary.set_version(version, TESTED, REFUSED, INSTALL);
-    binary.capabilities = Features::of(&binary).capabilities();
-    if version.is_some() {
-        binary.login = login::check(host, environment.home.as_deref(), &mut binary);
-    }
+    let access = match version {
+        Some(_) => login::check(host, environment.home.as_deref(), &mut binary),
+        None => Access::default(),
+    };
+    Features::of(&binary).transports(&access, &mut binary);
+    binary.login = access.login;
     Ok(binary)
 }
 
@@ -42,7 +44,7 @@ mod tests {
         ] {
             let binary = resolve(&host(version), &environment()).expect("a program");
             assert_eq!(binary.support, support, "{version}");
-            assert_eq!(binary.capabilities.contains(Capabilities::CHOOSE_SESSION_ID), can_choose, "{version}");
+            assert_eq!(binary.can(Capabilities::CHOOSE_SESSION_ID), can_choose, "{version}");
         }
     }
 
@@ -50,8 +52,36 @@ mod tests {
     fn nothing_is_claimed_of_a_program_that_prints_no_version() {
         let host = host("hello").with_variable("GEMINI_API_KEY", "k");
         let binary = resolve(&host, &environment()).expect("a program");
+        assert!(!binary.can(Capabilities::CHOOSE_SESSION_ID) && !binary.can(Capabilities::TOOL_RULES));
         assert_eq!((binary.version, binary.support, binary.login), (None, Support::BestEffort, Login::Unknown));
-        assert!(!binary.capabilities.contains(Capabilities::SESSION_RESUME));
+    }
+
+    /// Without a way to log in that the settings name, stream-json exits with "Invalid auth method selected".
+    #[test]
+    fn a_custom_address_needs_acp_unless_the_settings_name_a_way_to_log_in() {
+        let host = host("0.61.0").with_variable("GOOGLE_GEMINI_BASE_URL", "http://127.0.0.1:1");
+        let names = |host: &FakeHost| -> Vec<String> {
+            let binary = resolve(host, &environment()).expect("a program");
+            binary.transports.into_iter().map(|transport| transport.name).collect()
+        };
+        assert_eq!(names(&host), ["acp"]);
+        let mut host = host;
+        let settings = r#"{"security":{"auth":{"selectedType":"gemini-api-key"}}}"#;
+        host.files.insert("/home/user/.gemini/settings.json".to_owned(), settings.into());
+        assert_eq!(names(&host), ["stream-json", "acp"]);
+    }
+
+    /// Over ACP a session is loaded only with a way to log in that the settings name, or with a custom address.
+    #[test]
+    fn acp_resumes_only_if_the_login_allows_it() {
+        let can_resume = |host: &FakeHost| {
+            let binary = resolve(host, &environment()).expect("a program");
+            let acp = binary.transports.iter().find(|transport| transport.name == "acp").expect("acp");
+            acp.capabilities.contains(Capabilities::SESSION_RESUME)
+        };
+        let with_key = host("0.61.0").with_variable("GEMINI_API_KEY", "k");
+        assert!(!can_resume(&with_key));
+        assert!(can_resume(&with_key.with_variable("GOOGLE_GEMINI_BASE_URL", "http://127.0.0.1:1")));
     }
 
     #[test]

@@ -4,13 +4,16 @@ use crate::features::Features;
 use crate::policy;
 use crate::prompt;
 use crate::transport::Transport;
-use wharf_adapter::{Approvals, ErrorClass, Failure, Json, Launch, SessionChoice, Setting, Settings, acp};
+use wharf_adapter::{Approvals, ErrorClass, Failure, Json, Launch, SessionChoice, Setting, Settings, StopSignal, acp};
+
+/// With a command running, it took 3.8 s.
+const STOP_MILLIS: u32 = 6_000;
 
 const NO_FORK: &str = "Gemini CLI cannot fork a session; a new one is started";
 
 /// The launch of a turn.
 pub(crate) fn build(settings: &mut Settings<'_>, features: Features) -> Result<Launch, Failure> {
-    let transport = Transport::of(settings.turn());
+    let transport = Transport::named(settings.transport());
     let mut launch = match transport {
         Transport::StreamJson => {
             // Text that is not to be streamed is reported when it is complete.
@@ -47,6 +50,11 @@ pub(crate) fn build(settings: &mut Settings<'_>, features: Features) -> Result<L
     for extension in settings.option("extensions").items().filter_map(Json::string) {
         launch.joined("--extensions=", &extension);
     }
+    for arg in settings.extra_args() {
+        launch.arg(arg.as_str());
+    }
+    launch.stop_signal = Some(StopSignal::Terminate);
+    launch.stop_ms = Some(STOP_MILLIS);
     launch.instructions(&["GEMINI.md"], true);
     unsupported(settings);
     Ok(launch)
@@ -95,7 +103,7 @@ fn approvals(settings: &mut Settings<'_>, transport: Transport, features: Featur
     let mode = if approvals == Approvals::AllowAll { "yolo" } else { "default" };
     launch.joined("--approval-mode=", chosen.unwrap_or(mode));
     if features.resume {
-        policy::apply(settings.tools(), approvals, launch);
+        policy::apply(settings, launch);
     } else {
         settings.unsupported(Setting::Tools, "this version has no policies");
     }

@@ -4,9 +4,9 @@
 //! repeats its history after the response, too. A change of the mode is confirmed in the text of the answer.
 
 use crate::failure::{Cause, LOGIN};
-use crate::prompt;
+use crate::{prompt, tools};
 use wharf_adapter::acp::{Change, Dialect, Offer, RpcError, ToolFields, Transcript};
-use wharf_adapter::{Approvals, Effects, ErrorClass, Failure, Json, Malformed, Retry, Turn};
+use wharf_adapter::{Approvals, Effects, ErrorClass, Failure, Json, Malformed, Retry, ToolCall, Turn};
 
 /// The state between two updates.
 #[derive(Debug, Default)]
@@ -46,6 +46,12 @@ impl Dialect for Acp {
 
     fn tool_name(&self, tool: &ToolFields<'_>) -> Option<String> {
         tool.id.str().and_then(|id| name_in(&id).map(str::to_owned)).or_else(|| tool.usual_name())
+    }
+
+    fn tool(&mut self, _tool: &ToolFields<'_>, call: &mut ToolCall, _transcript: &Transcript) {
+        if let Some(name) = call.name.clone() {
+            tools::describe(&name, Json::parse(""), call);
+        }
     }
 
     fn update(

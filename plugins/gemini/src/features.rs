@@ -3,6 +3,8 @@
 //! 0.45.2 and 0.61.0 were measured. Of 0.10.0, 0.12.0, 0.32.1, 0.36.0, 0.39.0 and 0.41.2 only the help text was read: a flag
 //! is used from the first version in which it was seen. A version that is unknown gets what all of these have.
 
+use crate::login::Access;
+use crate::transport::Transport;
 use wharf_adapter::{Binary, Capabilities, Refused, Tested, Version};
 
 /// The versions that were tested.
@@ -35,24 +37,31 @@ impl Features {
         }
     }
 
-    /// The capabilities for these features, over any of the two transports.
-    pub(crate) fn capabilities(self) -> Capabilities {
-        let mut all = Capabilities::STREAMING
+    /// Names the transports, each with the capabilities for these features and this way to log in. stream-json comes first:
+    /// it shows the input of tools, counts cached tokens and recognizes a reply that broke off.
+    pub(crate) fn transports(self, access: &Access, binary: &mut Binary) {
+        let always = Capabilities::STREAMING
             | Capabilities::SYSTEM_PROMPT_FILE
             | Capabilities::MODEL_DISCOVERY
             | Capabilities::MODEL_SHORTHANDS
-            | Capabilities::TOKEN_USAGE
-            | Capabilities::DUPLEX
-            | Capabilities::ASKS
-            | Capabilities::INTERRUPT
-            | Capabilities::MCP_SERVERS;
+            | Capabilities::TOKEN_USAGE;
+        let mut lines = always;
+        let mut acp =
+            always | Capabilities::DUPLEX | Capabilities::ASKS | Capabilities::INTERRUPT | Capabilities::MCP_SERVERS;
         if self.resume {
-            all |= Capabilities::SESSION_RESUME | Capabilities::TOOL_RULES;
+            lines |= Capabilities::SESSION_RESUME | Capabilities::TOOL_RULES | Capabilities::POLICY;
+            acp |= Capabilities::TOOL_RULES | Capabilities::POLICY;
+        }
+        if access.loads {
+            acp |= Capabilities::SESSION_RESUME;
         }
         if self.session_id {
-            all |= Capabilities::CHOOSE_SESSION_ID;
+            lines |= Capabilities::CHOOSE_SESSION_ID;
         }
-        all
+        if !access.needs_acp {
+            binary.transport(Transport::StreamJson.name(), lines);
+        }
+        binary.transport(Transport::Acp.name(), acp);
     }
 }
 

@@ -49,11 +49,6 @@ pub(crate) fn describe() -> AdapterInfo {
         .file("$GEMINI_CLI_HOME/.gemini/settings.json")
         .file("$GEMINI_CLI_HOME/.gemini/google_accounts.json")
         .choice(
-            "transport",
-            &["auto", "stream-json", "acp"],
-            "how to talk to the CLI; auto uses acp if approvals are ask or MCP servers are given",
-        )
-        .choice(
             "system-prompt-mode",
             &["replace", "prompt"],
             "replace the CLI's own system prompt, or put it before the prompt",

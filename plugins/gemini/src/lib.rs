@@ -17,6 +17,7 @@ mod policy;
 mod prompt;
 mod reply;
 mod stderr;
+mod tools;
 mod transport;
 mod usage;
 
@@ -70,8 +71,8 @@ impl Adapter for Gemini {
         Ok(launch)
     }
 
-    fn build_prompt(&mut self, turn: &Turn, binary: &Binary) -> Result<PromptDelivery, Failure> {
-        self.is_acp = Transport::of(turn) == Transport::Acp;
+    fn build_prompt(&mut self, turn: &Turn, binary: &Binary, transport: &str) -> Result<PromptDelivery, Failure> {
+        self.is_acp = Transport::named(transport) == Transport::Acp;
         Ok(if self.is_acp {
             self.acp.prepare(turn, binary.version.as_deref())?;
             PromptDelivery::InProtocol
@@ -103,10 +104,13 @@ impl Adapter for Gemini {
         }
     }
 
+    fn next_turn(&mut self, turn: &Turn, out: &mut Effects) {
+        self.acp.next_turn(turn, out);
+    }
+
     fn finish(&mut self, _host: &dyn Host, exit: ExitStatus, out: &mut Effects) {
         self.acp.finish(out);
-        self.lines.close(out);
-        self.lines.explain(&self.stderr, exit.code, out);
+        self.lines.finish(&self.stderr, exit.code, out);
     }
 
     fn parse_error(&mut self, evidence: &Evidence) -> Option<Failure> {

@@ -6,10 +6,10 @@
 use crate::failure::Cause;
 use crate::reply::Reply;
 use crate::stderr::Stderr;
-use crate::usage;
+use crate::{tools, usage};
 use wharf_adapter::{
-    Calls, ChangeKind, Effects, Event, FileChange, Json, LogLevel, Malformed, Outcome, SessionInfo, Text, ToolCall,
-    ToolStatus,
+    Calls, ChangeKind, Effects, Event, FileChange, Json, LogLevel, Malformed, Outcome, SessionInfo, Text, TextPart,
+    ToolCall, ToolStatus,
 };
 
 /// How long the process may take to exit after an error that only its exit explains.
@@ -64,8 +64,9 @@ impl Lines {
                 }
                 self.reply.add(content, stamp, out);
             }
-            // The prompt.
-            "message" => {}
+            "message" => {
+                out.emit(Event::Prompt(TextPart { id: "prompt".into(), parent: None, text: content.text_or_empty() }))
+            }
             "tool_use" => self.tool_use(line, out)?,
             "tool_result" => self.tool_result(line, out)?,
             "error" => self.error(line, out)?,
@@ -112,8 +113,9 @@ impl Lines {
         let path = input.get("file_path").string();
         let change = kind.zip(path).map(|(kind, path)| FileChange { path, kind, added: None, removed: None });
         self.calls.open(&id, change);
-        let (name, input) = (name.string(), input.verbatim());
-        out.tool(ToolCall { name, input, ..ToolCall::new(&id, ToolStatus::Running) });
+        let mut call = ToolCall::new(&*id, ToolStatus::Running);
+        tools::describe(name.name().unwrap_or_default(), input, &mut call);
+        out.tool(ToolCall { name: name.string(), input: input.verbatim(), ..call });
         Ok(())
     }
 
@@ -127,7 +129,8 @@ impl Lines {
             (false, _) => ToolStatus::Failed,
         };
         let output = output.text().or_else(|| error.get("message").text());
-        out.tool(ToolCall { output, ..ToolCall::new(&id, status) });
+        let denied_because = error.get("message").string().filter(|_| status == ToolStatus::Denied);
+        out.tool(ToolCall { output, denied_because, ..ToolCall::new(&*id, status) });
         let change = self.calls.close(&id).flatten().filter(|_| status == ToolStatus::Succeeded);
         if let Some(change) = change {
             out.emit(Event::FileChange(change));
@@ -148,7 +151,10 @@ impl Lines {
         let [status, error, stats] = line.select(["status", "error", "stats"])?;
         let status = status.name().ok_or(Malformed)?;
         usage::report(stats, out);
-        self.close(out);
+        if status == "success" {
+            self.reply.close(out);
+        }
+        self.calls.cancel(out);
         let message = error.get("message").string().or_else(|| self.error.take());
         if let Some(outcome) = outcome(status, error.get("type").name(), message.as_deref().unwrap_or_default()) {
             self.end(outcome, out);
@@ -171,7 +177,7 @@ impl Lines {
     }
 
     /// Declares a failure that waited for an explanation: now there is one, or there will be none.
-    pub(crate) fn explain(&mut self, stderr: &Stderr, exit: Option<i32>, out: &mut Effects) {
+    fn explain(&mut self, stderr: &Stderr, exit: Option<i32>, out: &mut Effects) {
         if let Stage::Unexplained(cause) = &self.stage {
             let failure = cause.failure(stderr.cause.as_ref(), exit);
             self.end(Outcome::Failed(failure), out);
@@ -185,10 +191,10 @@ impl Lines {
         }
     }
 
-    /// Nothing runs any more.
-    pub(crate) fn close(&mut self, out: &mut Effects) {
-        self.reply.close(out);
+    /// The process has exited: nothing runs any more. A text that is still open is not complete.
+    pub(crate) fn finish(&mut self, stderr: &Stderr, exit: Option<i32>, out: &mut Effects) {
         self.calls.cancel(out);
+        self.explain(stderr, exit, out);
     }
 }
 

@@ -13,35 +13,65 @@ enum OwnFile {
     Unknown,
 }
 
+/// What the login means for a turn.
+#[derive(Debug)]
+pub(crate) struct Access {
+    pub(crate) login: Login,
+    /// Whether only ACP accepts it.
+    pub(crate) needs_acp: bool,
+    /// Whether ACP loads sessions with it: new ones it starts with a key alone.
+    pub(crate) loads: bool,
+}
+
+impl Default for Access {
+    /// Nothing is known.
+    fn default() -> Access {
+        Access { login: Login::Unknown, needs_acp: false, loads: true }
+    }
+}
+
 /// Whether the CLI will find a login, without asking anybody.
-pub(crate) fn check(host: &dyn Host, home: Option<&str>, binary: &mut Binary) -> Login {
+pub(crate) fn check(host: &dyn Host, home: Option<&str>, binary: &mut Binary) -> Access {
     let home = host.set_variable(STATE).or_else(|| home.map(str::to_owned));
     let settings = own_file(host, home.as_deref(), "settings.json");
     let chosen = match &settings {
         OwnFile::Content(text) => Json::parse(text).at(&["security", "auth", "selectedType"]).string(),
         OwnFile::Absent | OwnFile::Unknown => None,
     };
+    let has_url = host.set_variable("GOOGLE_GEMINI_BASE_URL").is_some();
+    let is_unknown = matches!(settings, OwnFile::Unknown);
+    let needs_acp = has_url && chosen.is_none() && !is_unknown && !OTHER_WAYS.iter().any(|name| is_on(host, name));
+    if needs_acp {
+        let text =
+            "GOOGLE_GEMINI_BASE_URL is set, and the settings name no way to log in: only the transport acp works";
+        binary.note(LogLevel::Warn, text, Some(AUTH_TYPE));
+    }
+    let loads = chosen.is_some() || has_url || is_unknown;
+    Access { login: login(host, home.as_deref(), &settings, chosen.as_deref()), needs_acp, loads }
+}
+
+/// Variables that choose a way to log in, before the address and the key do.
+const OTHER_WAYS: [&str; 3] = ["GOOGLE_GENAI_USE_GCA", "GOOGLE_GENAI_USE_VERTEXAI", "GEMINI_CLI_USE_COMPUTE_ADC"];
+
+fn is_on(host: &dyn Host, name: &str) -> bool {
+    host.set_variable(name).is_some_and(|value| value == "true")
+}
+
+fn login(host: &dyn Host, home: Option<&str>, settings: &OwnFile, chosen: Option<&str>) -> Login {
     let is_set = |name: &str| host.set_variable(name).is_some();
-    let is_on = |name: &str| host.set_variable(name).is_some_and(|value| value == "true");
     let present = |how: &str| Login::Present(how.to_owned());
-    match chosen.as_deref() {
+    match chosen {
         Some("gemini-api-key") if is_set("GEMINI_API_KEY") => return present("GEMINI_API_KEY"),
         Some("vertex-ai") if is_set("GOOGLE_API_KEY") => return present("GOOGLE_API_KEY"),
         // Of any other way the settings do not say whether it works: a key may be in a keychain.
-        Some("oauth-personal") if has_account(host, home.as_deref()) => return present("google_accounts.json"),
+        Some("oauth-personal") if has_account(host, home) => return present("google_accounts.json"),
         Some(_) => return Login::Unknown,
         None => {}
     }
-    for name in ["GOOGLE_GENAI_USE_GCA", "GOOGLE_GENAI_USE_VERTEXAI", "GEMINI_CLI_USE_COMPUTE_ADC"] {
-        if is_on(name) {
-            return present(name);
-        }
-    }
-    if is_set("GOOGLE_GEMINI_BASE_URL") {
-        let text = "GOOGLE_GEMINI_BASE_URL needs a way to log in that the settings name: without one, only the transport \
-                    acp works";
-        binary.note(LogLevel::Warn, text, Some(AUTH_TYPE));
-        return present("GOOGLE_GEMINI_BASE_URL");
+    let by_switch = OTHER_WAYS.into_iter().find(|name| is_on(host, name));
+    let by_url = || Some("GOOGLE_GEMINI_BASE_URL").filter(|name| is_set(name));
+    if let Some(name) = by_switch.or_else(by_url) {
+        return present(name);
     }
     match (is_set("GEMINI_API_KEY"), settings) {
         (true, _) => present("GEMINI_API_KEY"),
@@ -87,7 +117,7 @@ mod tests {
 
     fn login(host: &FakeHost) -> (Login, usize) {
         let mut binary = Binary::at("/bin/gemini".to_owned());
-        (check(host, Some("/home/user"), &mut binary), binary.notes.len())
+        (check(host, Some("/home/user"), &mut binary).login, binary.notes.len())
     }
 
     #[test]

@@ -4,7 +4,10 @@
 //! the caller that allows has a low priority, so that the user's own rules count before it; one that denies the highest.
 
 use wharf_adapter::json::quote;
-use wharf_adapter::{Approvals, Launch, ToolRules};
+use wharf_adapter::{Approvals, Decision, Launch, PolicyArea, Settings, ToolRules};
+
+/// The tool that runs commands.
+const SHELL: &str = "run_shell_command";
 
 /// The folder of the user's own policies. The CLI expands the tilde, with its own idea of the home folder.
 const OF_USER: &str = "~/.gemini/policies";
@@ -20,10 +23,23 @@ const READ_ONLY: [&str; 7] = [
     "search_file_content",
 ];
 
-/// Gives the rules to the CLI.
-pub(crate) fn apply(rules: &ToolRules, approvals: Approvals, launch: &mut Launch) {
-    if rules.has_rules() {
-        let file = launch.file("policy.toml", policies(rules, approvals));
+/// Gives the rules about tools to the CLI, and of the policy what it enforces itself: what is denied.
+pub(crate) fn apply(settings: &mut Settings<'_>, launch: &mut Launch) {
+    let mut file = policies(settings.tools(), settings.turn().approvals);
+    settings.enforce(|denied| {
+        let tool = match (denied.area, denied.decision, denied.pattern.as_deref()) {
+            (PolicyArea::Tools, Decision::Deny, Some(name)) => name.to_owned(),
+            // The CLI compares the beginning of each command, without wildcards.
+            (PolicyArea::Commands, Decision::Deny, Some(words)) if !words.bytes().any(|byte| byte == b'*') => {
+                format!("{SHELL}({words})")
+            }
+            _ => return false,
+        };
+        rule(&tool, "deny", 999, &mut file);
+        true
+    });
+    if !file.is_empty() {
+        let file = launch.file("policy.toml", file);
         launch.pair("--policy", file);
         launch.pair("--policy", OF_USER);
     }

@@ -42,7 +42,7 @@ impl Reply {
             let failure = Failure::new(ErrorClass::Provider, "the reply broke off");
             out.emit(Event::Retrying(failure));
             if !self.is_quiet {
-                out.emit(Event::Discard(self.id()));
+                out.emit(Event::Discard(self.id().into()));
                 out.text_delta(&self.id(), None, Text::Inline(self.text.clone()));
             }
         } else if !self.is_quiet {

@@ -1,7 +1,5 @@
 //! How the adapter talks to the CLI.
 
-use wharf_adapter::{Approvals, Turn};
-
 /// How the adapter talks to the CLI.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Transport {
@@ -12,13 +10,16 @@ pub(crate) enum Transport {
 }
 
 impl Transport {
-    /// The transport that the turn names, or else the one that it needs.
-    pub(crate) fn of(turn: &Turn) -> Transport {
-        match turn.option("transport").name() {
-            Some("acp") => Transport::Acp,
-            Some("stream-json") => Transport::StreamJson,
-            _ if turn.approvals == Approvals::Ask || turn.mcp_servers.is_some() => Transport::Acp,
-            _ => Transport::StreamJson,
+    /// The transport with this name; without one, stream-json.
+    pub(crate) fn named(name: &str) -> Transport {
+        if name == Transport::Acp.name() { Transport::Acp } else { Transport::StreamJson }
+    }
+
+    /// The name by which a user chooses it.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Transport::StreamJson => "stream-json",
+            Transport::Acp => "acp",
         }
     }
 }

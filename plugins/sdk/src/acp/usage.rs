@@ -31,6 +31,16 @@ impl Tokens {
         if !usage.is_object() {
             return None;
         }
+        Some(Tokens::of(usage))
+    }
+
+    /// The figures of each model, if the response to a prompt has them.
+    pub(super) fn by_model(result: Json<'_>) -> Vec<(String, Tokens)> {
+        let models = result.at(&["_meta", "quota", "model_usage"]).items();
+        models.filter_map(|entry| Some((entry.get("model").string()?, Tokens::of(entry.get("token_count"))))).collect()
+    }
+
+    fn of(usage: Json<'_>) -> Tokens {
         let figure = |keys: &[&str]| usage.first_of(keys).u64();
         let tokens = Tokens {
             input: figure(&["inputTokens", "input_tokens"]),
@@ -125,6 +135,19 @@ pub fn model_call(usage: Json<'_>) -> Option<Usage> {
 mod tests {
     use super::*;
     use crate::acp::Standard;
+
+    /// Captured from gemini: a turn of two models.
+    #[test]
+    fn figures_of_several_models_are_kept_apart() {
+        let result = r#"{"_meta":{"quota":{"token_count":{"input_tokens":2500,"output_tokens":69},"model_usage":[
+            {"model":"a","token_count":{"input_tokens":1200,"output_tokens":34}},
+            {"model":"b","token_count":{"input_tokens":1300,"output_tokens":35}}]}}}"#;
+        let figures: Vec<_> = Tokens::by_model(Json::parse(result))
+            .into_iter()
+            .map(|(model, tokens)| (model, tokens.input, tokens.output))
+            .collect();
+        assert_eq!(figures, [("a".to_owned(), Some(1200), Some(34)), ("b".to_owned(), Some(1300), Some(35))]);
+    }
 
     /// Captured from claude-agent-acp, kilo, vibe, gemini, grok, goose.
     #[test]
