@@ -5,12 +5,28 @@
 
 use crate::failure::{Cause, LOGIN};
 use crate::{prompt, tools};
+use std::cell::RefCell;
 use wharf_adapter::acp::{Change, Dialect, Offer, RpcError, ToolFields, Transcript};
 use wharf_adapter::{Approvals, Effects, ErrorClass, Failure, Json, Malformed, Retry, ToolCall, Turn};
+
+/// The settings that the session has.
+#[derive(Debug)]
+struct Current {
+    model: Option<String>,
+    approvals: Approvals,
+}
+
+impl Current {
+    fn of(turn: &Turn) -> Current {
+        Current { model: turn.model.clone(), approvals: turn.approvals }
+    }
+}
 
 /// The state between two updates.
 #[derive(Debug, Default)]
 pub(crate) struct Acp {
+    /// None before the first prompt.
+    current: RefCell<Option<Current>>,
     /// Whether a prompt was sent. A recording can be read without our requests: then none was.
     has_started: bool,
     /// Whether the history of a session is being repeated, in such a recording.
@@ -33,15 +49,15 @@ impl Dialect for Acp {
         self.is_history = false;
     }
 
-    /// The command line has the settings of the first turn.
+    /// What differs from the turn before; the command line has the settings of the first.
     fn changes(&self, turn: &Turn, offer: &Offer<'_>, _out: &mut Effects) -> Vec<Change> {
-        if !self.has_started {
-            return vec![];
-        }
-        let mode = if turn.approvals == Approvals::AllowAll { "yolo" } else { "default" };
+        let current = self.current.replace(Some(Current::of(turn)));
+        let Some(before) = current else { return vec![] };
+        let model = turn.model.as_deref().filter(|model| before.model.as_deref() != Some(model));
         let by_approvals = turn.option("approval-mode").name().is_none_or(|mode| mode == "by-approvals");
-        let mode = offer.mode(mode).filter(|_| by_approvals);
-        turn.model.as_deref().map(|model| offer.model(model)).into_iter().chain(mode).collect()
+        let mode = if turn.approvals == Approvals::AllowAll { "yolo" } else { "default" };
+        let mode = offer.mode(mode).filter(|_| by_approvals && before.approvals != turn.approvals);
+        model.map(|model| offer.model(model)).into_iter().chain(mode).collect()
     }
 
     fn tool_name(&self, tool: &ToolFields<'_>) -> Option<String> {

@@ -135,8 +135,33 @@ impl Played {
             let Some((_, ours)) = self.ids.iter().find(|(client, _)| *client == message["id"]) else { return };
             message["id"] = ours.clone();
         }
-        let effects = play(&mut self.adapter, Stream::Stdout, &format!("{message}\n"), 1);
+        self.agent_says(&message.to_string());
+    }
+
+    /// Gives the adapter a line, unchanged.
+    fn agent_says(&mut self, line: &str) {
+        let effects = play(&mut self.adapter, Stream::Stdout, &format!("{line}\n"), 1);
         self.take(effects);
+    }
+
+    /// Ends the open prompt and starts another turn: the methods of the requests up to its prompt, each of which succeeds.
+    fn methods_of_next(&mut self, turn: &Turn) -> Vec<String> {
+        let respond = |id: &Value, result: Value| json!({ "jsonrpc": "2.0", "id": id, "result": result }).to_string();
+        let prompt = self.written.drain(..).last().expect("a prompt");
+        self.agent_says(&respond(&prompt["id"], json!({ "stopReason": "end_turn" })));
+        let mut out = Effects::default();
+        self.adapter.next_turn(turn, &mut out);
+        self.take(out.into_vec());
+        let mut methods = vec![];
+        while let Some(written) = self.written.pop() {
+            methods.push(written["method"].as_str().unwrap_or_default().to_owned());
+            if written["method"] == "session/prompt" {
+                self.written.push(written);
+                break;
+            }
+            self.agent_says(&respond(&written["id"], json!({})));
+        }
+        methods
     }
 }
 
@@ -270,9 +295,27 @@ fn the_confirmation_of_a_mode_is_not_text_of_the_answer() {
         played.agent_writes(update(text));
     }
     let end = json!({ "jsonrpc": "2.0", "id": 99, "result": { "stopReason": "end_turn" } });
-    let effects = play(&mut played.adapter, Stream::Stdout, &format!("{end}\n"), 1);
-    played.take(effects);
+    played.agent_says(&end.to_string());
     assert_eq!(played.prompts[0].answer.as_deref(), Some("The words [MODE_UPDATE] yolo are mine."));
+}
+
+/// Model and mode are on the command line of the first turn, and in the protocol if a later one has others.
+#[test]
+fn a_later_turn_changes_what_differs_and_nothing_else() {
+    let mut played = Played::new("0.61.0", SessionChoice::Fresh(None));
+    let conversation = std::fs::read_to_string(captures().join("0.61.0/acp_main/conversation.txt")).expect("a capture");
+    played.handle(Input::Start);
+    for response in conversation.lines().filter_map(|line| line.strip_prefix("<< ")).take(2) {
+        played.agent_says(response);
+    }
+    let mut turn = played.turn.clone();
+    assert_eq!(played.methods_of_next(&turn), ["session/prompt"]);
+    turn.model = Some("gemini-2.5-pro".to_owned());
+    turn.approvals = Approvals::AllowAll;
+    assert_eq!(played.methods_of_next(&turn), ["session/set_model", "session/set_mode", "session/prompt"]);
+    assert_eq!(played.methods_of_next(&turn), ["session/prompt"]);
+    turn.approvals = Approvals::Ask;
+    assert_eq!(played.methods_of_next(&turn), ["session/set_mode", "session/prompt"]);
 }
 
 /// 0.61.0 answers so if the reply was empty, or blocked.
@@ -281,8 +324,7 @@ fn a_turn_without_a_word_has_failed() {
     let mut played = Played::new("0.61.0", SessionChoice::Fresh(None));
     let end = json!({ "jsonrpc": "2.0", "id": 99, "result": { "stopReason": "end_turn",
         "_meta": { "quota": { "token_count": { "input_tokens": 1200, "output_tokens": 34 }, "model_usage": [] } } } });
-    let effects = play(&mut played.adapter, Stream::Stdout, &format!("{end}\n"), 1);
-    played.take(effects);
+    played.agent_says(&end.to_string());
     assert!(
         matches!(&played.prompts[0].outcome, Some(Outcome::Failed(failure)) if failure.class == ErrorClass::Provider)
     );
@@ -294,8 +336,7 @@ fn an_unknown_model_is_recognized_over_acp() {
     let mut played = Played::new("0.61.0", SessionChoice::Fresh(None));
     let message = "models/x is not found for API version v1beta, or is not supported for generateContent.";
     let error = json!({ "jsonrpc": "2.0", "id": 99, "error": { "code": 500, "message": message } });
-    let effects = play(&mut played.adapter, Stream::Stdout, &format!("{error}\n"), 1);
-    played.take(effects);
+    played.agent_says(&error.to_string());
     assert!(
         matches!(&played.prompts[0].outcome, Some(Outcome::Failed(failure)) if failure.class == ErrorClass::UnknownModel)
     );
