@@ -191,6 +191,7 @@ impl<D: Dialect> Session<D> {
         // A loaded session first repeats its history. So does a copy of one.
         let is_opening = |step: &Step| matches!(step, Step::Load(_) | Step::Resume(_) | Step::Fork(_));
         if self.waiting.is_some() || self.rpc.in_flight().any(is_opening) {
+            self.is_repeating |= kind == "user_message_chunk";
             self.dialect.replayed(kind, update);
             if self.waiting.is_some() {
                 self.wait(out);
@@ -218,7 +219,7 @@ impl<D: Dialect> Session<D> {
             }
             Ok(result) if is_capture && result.get("sessionId").is_string() => {
                 self.id = result.get("sessionId").string();
-                self.model = Offer(result).current_model();
+                self.model = Offer(result).current_model().map(|id| self.dialect.model_name(&id));
                 self.dialect.opened(result);
                 self.emit_session(None, out);
             }
@@ -261,9 +262,11 @@ impl<D: Dialect> Session<D> {
                     None => self.fail(Failure::new(ErrorClass::Protocol, "the agent gave no session id"), out),
                 }
             }
-            Step::Load(id) | Step::Resume(id) => {
+            Step::Load(_) | Step::Resume(_) => {
+                let resumed = self.is_repeating || !D::LOADS_UNKNOWN || matches!(step, Step::Resume(_));
+                let (Step::Load(id) | Step::Resume(id)) = step else { return };
                 let id = result.get("sessionId").string().unwrap_or(id);
-                self.opened(id, result, Some(true), out);
+                self.opened(id, result, Some(resumed), out);
             }
             Step::Change(change) => {
                 if let Some(model) = change.new_model() {
@@ -278,7 +281,7 @@ impl<D: Dialect> Session<D> {
     fn opened(&mut self, id: String, result: Json<'_>, resumed: Option<bool>, out: &mut Effects) {
         self.id = Some(id);
         self.dialect.opened(result);
-        self.model = Offer(result).current_model();
+        self.model = Offer(result).current_model().map(|id| self.dialect.model_name(&id));
         result.raw().clone_into(&mut self.offer);
         self.emit_session(resumed, out);
         if resumed == Some(true) && self.dialect.history_millis() > 0 {

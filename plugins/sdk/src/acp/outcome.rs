@@ -27,7 +27,9 @@ impl<D: Dialect> Session<D> {
                 ));
             }
             Some(tokens) => {
-                out.usage(tokens.into_usage::<D>(scope, Tokens::model(result).or_else(|| self.model.clone())));
+                for (model, tokens) in tokens.by_model(result, self.model.clone()) {
+                    out.usage(tokens.into_usage::<D>(scope, model));
+                }
             }
             None if self.transcript.has_usage() => {}
             None => out.emit(Event::UsageUnavailable("the agent does not report tokens".to_owned())),

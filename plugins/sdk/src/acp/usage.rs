@@ -31,16 +31,6 @@ impl Tokens {
         if !usage.is_object() {
             return None;
         }
-        Some(Tokens::of(usage))
-    }
-
-    /// The figures of each model, if the response to a prompt has them.
-    pub(super) fn by_model(result: Json<'_>) -> Vec<(String, Tokens)> {
-        let models = result.at(&["_meta", "quota", "model_usage"]).items();
-        models.filter_map(|entry| Some((entry.get("model").string()?, Tokens::of(entry.get("token_count"))))).collect()
-    }
-
-    fn of(usage: Json<'_>) -> Tokens {
         let figure = |keys: &[&str]| usage.first_of(keys).u64();
         let tokens = Tokens {
             input: figure(&["inputTokens", "input_tokens"]),
@@ -51,6 +41,22 @@ impl Tokens {
             total: figure(&["totalTokens"]),
         };
         Some(tokens.with_reasoning())
+    }
+
+    /// These figures for each model, if the response to a prompt has them and their sums are the same. Otherwise for the
+    /// one model that it names, or for the session's.
+    pub(super) fn by_model(self, result: Json<'_>, model: Option<String>) -> Vec<(Option<String>, Tokens)> {
+        let models = result.at(&["_meta", "quota", "model_usage"]).items();
+        let entry = |entry: Json<'_>| Some((Some(entry.get("model").string()?), Tokens::of(entry.get("token_count"))?));
+        let mut found: Vec<(Option<String>, Tokens)> = models.filter_map(entry).collect();
+        let sum =
+            |figure: fn(&Tokens) -> Option<u64>| found.iter().filter_map(|(_, tokens)| figure(tokens)).sum::<u64>();
+        let is_sum = self.input == Some(sum(|tokens| tokens.input)) && self.output == Some(sum(|tokens| tokens.output));
+        if found.len() > 1 && is_sum {
+            return found;
+        }
+        let named = if found.len() == 1 { found.pop().and_then(|(model, _)| model) } else { None };
+        vec![(named.or(model), self)]
     }
 
     /// Whether all figures are zero, as agents report them for a turn that was cancelled or has failed: nothing is known
@@ -75,13 +81,6 @@ impl Tokens {
 
     fn cached(self) -> u64 {
         self.cache_read.unwrap_or(0).saturating_add(self.cache_write.unwrap_or(0))
-    }
-
-    /// The model that a response names, if it names just one.
-    pub(super) fn model(result: Json<'_>) -> Option<String> {
-        let mut models = result.at(&["_meta", "quota", "model_usage"]).items();
-        let model = models.next()?.get("model").string();
-        model.filter(|_| models.next().is_none())
     }
 
     /// The difference to an earlier total.
@@ -142,11 +141,15 @@ mod tests {
         let result = r#"{"_meta":{"quota":{"token_count":{"input_tokens":2500,"output_tokens":69},"model_usage":[
             {"model":"a","token_count":{"input_tokens":1200,"output_tokens":34}},
             {"model":"b","token_count":{"input_tokens":1300,"output_tokens":35}}]}}}"#;
-        let figures: Vec<_> = Tokens::by_model(Json::parse(result))
-            .into_iter()
-            .map(|(model, tokens)| (model, tokens.input, tokens.output))
-            .collect();
-        assert_eq!(figures, [("a".to_owned(), Some(1200), Some(34)), ("b".to_owned(), Some(1300), Some(35))]);
+        let result = Json::parse(result);
+        let all = Tokens::read(result).expect("figures");
+        let figures = |all: Tokens| -> Vec<_> {
+            let by_model = all.by_model(result, Some("c".to_owned())).into_iter();
+            by_model.map(|(model, tokens)| (model.unwrap_or_default(), tokens.input, tokens.output)).collect()
+        };
+        assert_eq!(figures(all), [("a".to_owned(), Some(1200), Some(34)), ("b".to_owned(), Some(1300), Some(35))]);
+        let other = Tokens { input: Some(9), ..all };
+        assert_eq!(figures(other), [("c".to_owned(), Some(9), Some(69))], "they are about something else");
     }
 
     /// Captured from claude-agent-acp, kilo, vibe, gemini, grok, goose.
