@@ -40,7 +40,12 @@ fn main() -> ExitCode {
     panics::install();
     let runtime = match threads::start(&arguments.command) {
         Ok(runtime) => runtime,
-        Err(error) => return shell.failed(&error),
+        Err(error) => {
+            if let Command::Run(args) = &arguments.command {
+                run::not_started(args, &error, &shell);
+            }
+            return shell.failed(&error);
+        }
     };
     // The program is a task like those that it waits for: a single thread switches between tasks without polling the
     // system for new events, which it does before it returns to `block_on`.

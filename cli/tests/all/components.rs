@@ -99,7 +99,7 @@ fn a_component_that_is_a_bomb_for_the_compiler_is_stopped_at_the_limits() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn a_killed_wharf_leaves_no_compiler() {
+fn a_killed_wharf_leaves_no_compiler_and_no_cgroup() {
     let sandbox = sandbox().with_own_cache();
     let path = sandbox.write("bomb.wasm", CompileBomb::TIME.component());
     let mut wharf = sandbox.wharf(["adapters", "show", path.to_str().unwrap()]).spawn().unwrap();
@@ -108,8 +108,10 @@ fn a_killed_wharf_leaves_no_compiler() {
         compiler = children(wharf.id()).find(|id| is_compiler(*id));
         compiler.is_some()
     });
+    let cgroup = std::fs::read_to_string(format!("/proc/{}/cgroup", compiler.unwrap())).unwrap();
     wharf.kill().unwrap();
     wharf.wait().unwrap();
+    assert!(!cgroup.contains("wharf-"), "nobody would remove it: {cgroup}");
     wait_until("the compiler ends", || !compiler.is_some_and(is_compiler));
 }
 

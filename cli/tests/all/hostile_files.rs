@@ -241,6 +241,9 @@ fn a_limit_of_processes_is_an_error_in_words() {
             let expected = finished.stderr.contains("error: starting the threads of this program")
                 && finished.stderr.contains("ulimit -u");
             assert!(expected, "{limit} {args:?}: {finished:?}");
+            if args.contains(&"--json") {
+                assert_eq!(finished.report()["outcome"], "failed", "{limit} {args:?}: {finished:?}");
+            }
         }
     }
 }

@@ -281,3 +281,47 @@ fn a_wharf_that_is_killed_while_it_prints_has_recorded_all_that_it_printed() {
         wait_until("the agent has exited", || sandbox.processes().is_empty());
     }
 }
+
+/// Only root can make a program that becomes another user, and only for a wharf that is not root.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_tool_that_became_another_user_survives_the_cleanup_and_is_reported() {
+    use std::os::unix::fs::PermissionsExt as _;
+    use std::os::unix::process::CommandExt as _;
+    const NOBODY: u32 = 65534;
+    let (sandbox, setpriv) = (sandbox().with_own_cache(), std::path::Path::new("/usr/bin/setpriv"));
+    if !rustix::process::geteuid().is_root() || !setpriv.exists() {
+        return;
+    }
+    let own = |path: &str| std::os::unix::fs::chown(sandbox.path(path), Some(NOBODY), Some(NOBODY)).unwrap();
+    ["", "data", "home", "tmp", "workspace"].into_iter().for_each(own);
+    let mode = |path: &std::path::Path, mode| {
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
+    };
+    let tool = sandbox.path("become");
+    std::fs::copy(setpriv, &tool).unwrap();
+    mode(&tool, 0o4755);
+    let become_root = ["--reuid", "0", "--regid", "0", "--clear-groups"];
+    let mut check = sandbox.command(&tool);
+    let works = check.args(become_root).arg("true").uid(NOBODY).gid(NOBODY).status();
+    let readable = sandbox.wharf(["--version"]).uid(NOBODY).gid(NOBODY).status();
+    if !(works.is_ok_and(|status| status.success()) && readable.is_ok_and(|status| status.success())) {
+        return; // The file system does not allow such programs, or another user cannot execute what root has built.
+    }
+    let script = "#!/bin/sh\nif [ \"$1\" = --version ]; then echo 1.0.0; exit; fi\ncat > /dev/null\n\
+        TOOL ARGS sleep 600 > /dev/null 2>&1 &\necho $! > PID\n\
+        until grep -q sleep /proc/$!/cmdline; do sleep 0.01; done\n\
+        echo '{\"type\":\"hello\",\"session\":\"s\"}'\necho '{\"type\":\"done\"}'\n";
+    let script = script.replace("TOOL", tool.to_str().unwrap()).replace("ARGS", &become_root.join(" "));
+    let agent = sandbox.write("agent", script.replace("PID", sandbox.path("workspace/pid").to_str().unwrap()));
+    mode(&agent, 0o755);
+    let mut command = sandbox.wharf(["run", "--json", "-a", "echo", "--program"]);
+    let run = Finished::of(command.arg(&agent).arg("go").uid(NOBODY).gid(NOBODY));
+    let pid = std::fs::read_to_string(sandbox.path("workspace/pid")).unwrap().trim().parse().unwrap();
+    let alive = rustix::process::kill_process(rustix::process::Pid::from_raw(pid).unwrap(), Signal::KILL);
+    run.expect(0, "completed");
+    assert_eq!(alive, Ok(()), "it had survived");
+    let notices: Vec<&str> = run.of_type("notice").filter_map(|notice| notice["text"].as_str()).collect();
+    let told = |text: &&str| text.contains("could not be killed") && text.contains("sleep 600");
+    assert!(notices.iter().any(told), "{notices:?}");
+}

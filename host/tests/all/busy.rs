@@ -6,6 +6,9 @@ use wharf::event::{ErrorClass, EventKind, Outcome};
 use wharf::{Delivery, Host, Run, RunOptions, Timeouts};
 use wharf_test_support::{DONE, HELLO, Sandbox, Script, faulty_guest};
 
+/// How long a run may take that should end within seconds. Without the fix it never ends.
+const PATIENCE: Duration = Duration::from_mins(1);
+
 /// A run of an adapter that keeps the host busy, with rules that allow everything.
 async fn busy(host: &Host, sandbox: &Sandbox, fault: &str, total: Option<Duration>) -> Run {
     let mut options = RunOptions::default();
@@ -24,7 +27,7 @@ async fn a_timeout_ends_a_run_whose_adapter_never_waits() {
     let host = sandbox.echo_host();
     for fault in ["slow-asks", "slow-timers"] {
         let run = busy(&host, &sandbox, fault, Some(Duration::from_secs(1))).await;
-        let report = run.finish().await.unwrap();
+        let report = tokio::time::timeout(PATIENCE, run.finish()).await.expect("the timeout ends it").unwrap();
         assert_eq!((report.outcome, report.detail.as_deref()), (Outcome::Limit, Some("total timeout")), "{fault}");
     }
 }
@@ -37,14 +40,15 @@ async fn a_caller_gets_events_and_can_cancel_while_an_adapter_never_waits() {
         let mut run = busy(&host, &sandbox, fault, None).await;
         let mut events = 0;
         while events < 3 {
-            let event = run.next().await.unwrap().kind;
+            let next = tokio::time::timeout(PATIENCE, run.next()).await.expect("events come while it is busy");
+            let event = next.unwrap().kind;
             events += usize::from(matches!(event, EventKind::AskAnswered(_) | EventKind::Notice { .. }));
         }
         for _ in 0..3 {
             assert_eq!(run.cancel().await, Delivery::Done, "{fault}");
         }
         let mut after = 0;
-        while let Some(event) = run.next().await {
+        while let Some(event) = tokio::time::timeout(PATIENCE, run.next()).await.expect("the cancel ends it") {
             after += usize::from(matches!(event.kind, EventKind::AskAnswered(_) | EventKind::Notice { .. }));
             if let EventKind::Report(report) = event.kind {
                 assert_eq!(report.outcome, Outcome::Cancelled, "{fault}: {report:?}");
@@ -58,7 +62,7 @@ async fn a_caller_gets_events_and_can_cancel_while_an_adapter_never_waits() {
 async fn an_adapter_that_asks_again_at_each_answer_has_failed() {
     let sandbox = Sandbox::new();
     let host = sandbox.echo_host();
-    let report = busy(&host, &sandbox, "ask-loop", None).await.finish().await.unwrap();
+    let report = busy(&host, &sandbox, "ask-loop", Some(PATIENCE)).await.finish().await.unwrap();
     let error = report.error.unwrap();
     assert_eq!((report.outcome, error.class), (Outcome::Failed, ErrorClass::Protocol), "{error:?}");
     for part in ["in handle", "it asked again at each answer", "10000"] {

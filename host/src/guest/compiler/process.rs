@@ -26,6 +26,8 @@ pub(super) async fn compile(program: &Path, component: &[u8], limits: CompileLim
     let mut spec = SpawnSpec::new(program, folder(program), format!("compile-{}", uuid::Uuid::new_v4().simple()));
     spec.environment = environment(limits);
     spec.stdin = true;
+    // It starts nothing. Nobody would remove its cgroup if this process were killed.
+    spec.cgroup = false;
     let mut process = Process::spawn(spec).await.map_err(|error| Failure::System(error.to_string()))?;
     let (stdin, stdout, stderr) = (process.take_stdin(), process.take_stdout(), process.take_stderr());
     let write = async {

@@ -5,6 +5,7 @@
 //! into one. No option reaches `resolve_binary`, so that function always requests access that `describe` does not name,
 //! and reports the host's answer: a correct host denies everything.
 
+mod bulk;
 mod fault;
 mod leak;
 mod violations;
@@ -12,7 +13,8 @@ mod violations;
 use fault::Fault;
 use wharf_adapter::{
     Adapter, AdapterInfo, Binary, Capabilities, Effects, Environment, ErrorClass, Event, ExitStatus, Failure, Host,
-    Input, Json, Launch, LogLevel, Malformed, OptionKind, PromptDelivery, SessionInfo, Settings, Turn, locate,
+    Input, Json, Launch, LogLevel, Malformed, ModelList, OptionKind, PromptDelivery, SessionInfo, Settings, Turn,
+    locate,
 };
 
 /// The scripted agent of the tests.
@@ -31,6 +33,11 @@ impl Adapter for Faulty {
             .variables(&[leak::SECRET, leak::LEAK])
             .option("script", OptionKind::Text, None, "a script for the agent to follow")
             .choice("fault", &Fault::ALL.map(Fault::name), "where and how to misbehave")
+            .option("bulk", OptionKind::Text, bulk::default().as_deref(), "not used")
+    }
+
+    fn list_models(&mut self, _host: &dyn Host, _binary: Option<&Binary>) -> ModelList {
+        bulk::models()
     }
 
     fn resolve_binary(&mut self, host: &dyn Host, environment: &Environment) -> Result<Binary, Failure> {
