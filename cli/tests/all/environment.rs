@@ -142,14 +142,16 @@ fn a_value_that_is_marked_as_not_secret_stays_in_the_events() {
 }
 
 #[test]
-fn no_secret_in_the_arguments_of_a_run_is_in_its_receipt() {
+fn no_secret_in_the_workspace_and_the_arguments_of_a_run_is_in_its_receipt() {
     let sandbox = sandbox();
     let secret = "s3cr3t-8c1f20";
-    let more = ["--env", &format!("KEY={secret}"), "--model", secret];
+    let workspace = sandbox.path(format!("workspace/{secret}"));
+    std::fs::create_dir(&workspace).unwrap();
+    let more = ["--env", &format!("KEY={secret}"), "--model", secret, "--workspace", workspace.to_str().unwrap()];
     let run = Finished::of(&mut sandbox.run_command(&Script::normal(), &more));
     run.expect(0, "completed");
     let receipt = std::fs::read_to_string(sandbox.path("data/runs").join(run.run_id()).join("receipt.json")).unwrap();
-    assert!(receipt.contains("[redacted:KEY]") && !receipt.contains(secret), "{receipt}");
+    assert!(receipt.matches("[redacted:KEY]").count() == 2 && !receipt.contains(secret), "{receipt}");
     let _ = sandbox.call(["receipt", run.run_id(), "--verify"]).success();
 }
 
