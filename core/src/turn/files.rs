@@ -76,6 +76,6 @@ mod tests {
         let listed = files.list();
         assert_eq!((listed.len(), files.omitted()), (10_000, 490_000));
         assert_eq!(listed.last().map(|change| change.path.as_str()), Some("src/4999"));
-        assert!(begun.elapsed() < std::time::Duration::from_secs(60), "{:?}", begun.elapsed());
+        assert!(begun.elapsed() < std::time::Duration::from_mins(1), "{:?}", begun.elapsed());
     }
 }
