@@ -80,7 +80,7 @@ impl Acp {
         let mut usage = Usage { cost_micros: cost, ..Usage::new(last.scope, &last.source, false) };
         if is_whole {
             usage.rounds = Some(1);
-            usage.output = last.output.map(|output| output + last.reasoning.unwrap_or(0));
+            usage.output = last.output;
             (usage.input, usage.reasoning) = (last.input, last.reasoning);
             (usage.cache_read, usage.cache_write) = (last.cache_read, last.cache_write);
         }

@@ -57,6 +57,7 @@ fn same_meaning(ours: &Value, theirs: &Value) -> bool {
         if message["method"].is_string() {
             message["id"] = Value::Null;
             message["params"]["clientInfo"] = Value::Null;
+            message["params"]["clientCapabilities"] = Value::Null;
         }
         if message["error"].is_object() {
             message["error"]["message"] = Value::Null;
