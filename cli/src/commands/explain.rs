@@ -56,6 +56,8 @@ pub(crate) struct ExplainedTurn<'a> {
     support: Option<Support>,
     /// How the host would talk to the agent.
     transport: Option<&'a str>,
+    /// Why that version is known not to work.
+    unsupported_because: Option<&'a str>,
     /// The arguments, in order.
     args: Option<Vec<String>>,
     /// The variables that the adapter sets.
@@ -112,6 +114,7 @@ impl<'a> ExplainedTurn<'a> {
             version: binary.and_then(|binary| binary.version.as_deref()),
             support: binary.map(|binary| binary.support),
             transport: plan.map(|plan| plan.transport.as_str()),
+            unsupported_because: binary.and_then(|binary| binary.unsupported_because.as_deref()),
             args: plan.map(|plan| plan.args.iter().map(shown).collect()),
             sets: plan.map(|plan| plan.variables.iter().map(named).collect()),
             files: plan.map(|plan| plan.files.iter().map(content).collect()),

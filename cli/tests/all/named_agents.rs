@@ -76,7 +76,7 @@ fn the_first_arguments_come_before_those_of_the_adapter_and_not_into_its_questio
 
 #[test]
 fn named_agents_are_listed_like_adapters() {
-    let sandbox = with_agent("[options.mine]\ndelay = 3\n[options.echo]\ndelay = 5\nduplex = true\n");
+    let sandbox = with_agent("[options.mine]\ndelay = 3\n[options.echo]\ndelay = 5\nscript = \"s\"\n");
     let listed = sandbox.json(&["adapters", "--json"]);
     let find = |id: &str| -> Value {
         listed.as_array().expect("a list").iter().find(|row| row["id"] == id).expect(id).clone()
@@ -90,7 +90,7 @@ fn named_agents_are_listed_like_adapters() {
     assert!(sandbox.json(&["doctor", "--json"]).as_array().expect("a list").iter().any(|row| row["adapter"] == "mine"));
     // Its own options count before those of the adapter that runs it.
     let options = sandbox.json(&["explain", "--json", "-a", "mine", "go"])["options"].clone();
-    assert_eq!((&options["delay"], &options["duplex"]), (&json!(3), &json!(true)));
+    assert_eq!((&options["delay"], &options["script"]), (&json!(3), &json!("s")));
 }
 
 #[test]

@@ -63,8 +63,8 @@ fn everything_that_a_command_prints_as_json_is_valid_by_its_schema() {
     Schema::of(&sandbox, "labels").accepts(&run.events()[0]["labels"]);
     let id = run.run_id();
     let installed = r#"{"registry":"npm","package":"p","program":"p","installed":"2026-11-18T00:00:00Z"}"#;
-    std::fs::create_dir_all(sandbox.path("data/agents/claude/2.1.325")).unwrap();
-    sandbox.write("data/agents/claude/2.1.325/wharf.json", installed);
+    std::fs::create_dir_all(sandbox.path("data/agents/gemini/0.61.0")).unwrap();
+    sandbox.write("data/agents/gemini/0.61.0/wharf.json", installed);
     for (name, args) in [
         ("runs", &["runs", "--json"][..]),
         ("usage", &["usage", "--json", "--by", "day,model,label:task"]),
@@ -75,7 +75,7 @@ fn everything_that_a_command_prints_as_json_is_valid_by_its_schema() {
         ("adapter", &["adapters", "show", "copilot", "--json"]),
         ("adapter", &["adapters", "show", "echo", "--json"]),
         ("agents", &["agent", "list", "--json"]),
-        ("agent", &["agent", "install", "claude@2.1.325", "--json"]),
+        ("agent", &["agent", "install", "gemini@0.61.0", "--json"]),
         ("available-agents", &["agent", "list", "--available", "--json"]),
         ("models", &["models", "echo", "--json"]),
         ("explain", &["explain", "-a", "echo", "--json", "hello"]),

@@ -107,7 +107,8 @@ fn unsupported(binary: &Binary, evidence: Evidence<'_>) -> Problem {
         "" => "install another version".to_owned(),
         install => format!("install another version: {install}"),
     };
-    let message = format!("{} {version} is known not to work with this adapter", binary.program);
+    let because = binary.unsupported_because.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default();
+    let message = format!("{} {version} is known not to work with this adapter{because}", binary.program);
     Problem { reason: Unusable::UnsupportedVersion, message, fix }
 }
 
@@ -204,6 +205,10 @@ mod tests {
             reason(of(Support::Unsupported, missing())),
             Some((Unusable::UnsupportedVersion, "install another version: get it".to_owned()))
         );
+        let mut refused = of(Support::Unsupported, Login::Unknown);
+        refused.unsupported_because = Some("it loses sessions".to_owned());
+        let message = judged(refused, &[]).expect("a problem").message;
+        assert!(message.ends_with("1.0.0 is known not to work with this adapter: it loses sessions"), "{message}");
         for support in [Support::Tested, Support::BetweenTested, Support::NewerUntested, Support::OlderUntested] {
             assert_eq!(reason(of(support, missing())), Some((Unusable::NoLogin, "log in".to_owned())));
             assert_eq!(reason(of(support, Login::Unknown)), None, "a login that is not known may be there");
