@@ -5,10 +5,12 @@
 
 use crate::failure;
 use crate::items::{Items, Stage};
+use crate::login;
 use crate::outage::Outage;
 use crate::usage;
 use wharf_adapter::{
-    Effects, ErrorClass, Event, Failure, Json, Malformed, Outcome, SessionChoice, SessionInfo, Turn, TurnEnd,
+    Effects, ErrorClass, Event, Failure, Host, Json, Malformed, Outcome, SessionChoice, SessionInfo, Turn, TurnEnd,
+    text,
 };
 
 /// The state between two lines.
@@ -21,6 +23,11 @@ pub(crate) struct Exec {
     /// Whether the thread is the continuation of another one.
     forks: bool,
     version: Option<String>,
+    thread: Option<String>,
+    /// The model that the turn names.
+    model: Option<String>,
+    /// The model that Codex does not know, but uses.
+    doubtful: Option<String>,
     ended: bool,
 }
 
@@ -34,6 +41,7 @@ impl Exec {
         self.forks = forks;
         self.items.has_schema = turn.output_schema.is_some();
         self.version = version.map(str::to_owned);
+        self.model.clone_from(&turn.model);
         self.outage.start(turn);
     }
 
@@ -59,6 +67,7 @@ impl Exec {
             }
             "turn.failed" => {
                 let failure = failure::from_text(&line.at(&["error", "message"]).str().ok_or(Malformed)?);
+                let failure = self.without_model(failure);
                 self.end(failure::outcome(failure), out);
             }
             other => out.unknown(other),
@@ -73,14 +82,32 @@ impl Exec {
             format!("there is no session {requested}: Codex started the new session {id}; resume a session by its id")
         });
         let resumed = resumed.or(self.forks.then_some(true));
-        let agent_version = self.version.clone();
-        out.emit(Event::Session(SessionInfo { id: Some(id), resumed, model: None, agent_version }));
+        self.thread = Some(id);
+        self.emit_session(resumed, out);
         if let (Some(false), Some(message)) = (resumed, message) {
             self.end(Outcome::Failed(Failure::new(ErrorClass::NoSession, message)), out);
         }
     }
 
+    fn emit_session(&self, resumed: Option<bool>, out: &mut Effects) {
+        let (id, model, agent_version) = (self.thread.clone(), self.model.clone(), self.version.clone());
+        out.emit(Event::Session(SessionInfo { id, resumed, model, agent_version }));
+    }
+
+    /// The failure of a request to a model that Codex does not know either: the text alone may not say what is wrong.
+    fn without_model(&self, failure: Failure) -> Failure {
+        let is_about = |model: &String| text::contains(&failure.message, model);
+        if failure.class == ErrorClass::Other && self.doubtful.as_ref().is_some_and(is_about) {
+            return Failure::new(ErrorClass::UnknownModel, failure.message).code(failure.code);
+        }
+        failure
+    }
+
     fn item(&mut self, stage: Stage, line: Json<'_>, out: &mut Effects) -> Result<(), Malformed> {
+        let [kind, message] = line.get("item").select(["type", "message"])?;
+        if let (true, Some(message)) = (kind.is("error"), message.str()) {
+            self.doubtful = failure::unknown_model(&message).map(str::to_owned).or(self.doubtful.take());
+        }
         if self.items.item(stage, line.get("item"), None, out)? {
             self.outage.over();
         }
@@ -105,8 +132,14 @@ impl Exec {
         }
     }
 
-    /// The process has exited.
-    pub(crate) fn finish(&mut self, out: &mut Effects) {
+    /// The process has exited. Its output does not name the model.
+    pub(crate) fn finish(&mut self, host: &dyn Host, out: &mut Effects) {
+        if self.thread.is_some() && self.model.is_none() {
+            self.model = login::configured_model(host);
+            if self.model.is_some() {
+                self.emit_session(None, out);
+            }
+        }
         self.items.end(out);
     }
 

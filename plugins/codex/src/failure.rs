@@ -156,6 +156,12 @@ pub(crate) fn outcome(failure: Failure) -> Outcome {
     }
 }
 
+/// The model that a warning calls unknown: Codex uses it all the same.
+pub(crate) fn unknown_model(warning: &str) -> Option<&str> {
+    let rest = warning.strip_prefix("Model metadata for `")?;
+    Some(&rest[..text::find(rest, "` not found")?])
+}
+
 /// The variable whose absence a text reports.
 fn missing_variable(message: &str) -> Option<&str> {
     let rest = message.strip_prefix("Missing environment variable: `")?;

@@ -15,7 +15,8 @@ pub(crate) const KEY: &str = "CODEX_API_KEY";
 pub(crate) const OTHER_KEY: &str = "OPENAI_API_KEY";
 
 /// Read by Codex itself, and passed to it if they are set.
-const PASSED_THROUGH: [&str; 3] = ["OPENAI_ORGANIZATION", "CODEX_CA_CERTIFICATE", "CODEX_SQLITE_HOME"];
+const PASSED_THROUGH: [&str; 5] =
+    ["HOME", "USERPROFILE", "OPENAI_ORGANIZATION", "CODEX_CA_CERTIFICATE", "CODEX_SQLITE_HOME"];
 
 /// The adapter's description. It requests no network: Codex itself lists its models.
 pub(crate) fn describe() -> AdapterInfo {

@@ -91,8 +91,8 @@ impl Adapter for Codex {
         }
     }
 
-    fn finish(&mut self, _host: &dyn Host, _exit: ExitStatus, out: &mut Effects) {
-        self.exec.finish(out);
+    fn finish(&mut self, host: &dyn Host, _exit: ExitStatus, out: &mut Effects) {
+        self.exec.finish(host, out);
         self.server.finish(out);
     }
 

@@ -13,12 +13,7 @@ const NOT_READ: &str = "Codex does not read OPENAI_API_KEY: set CODEX_API_KEY, o
 
 /// Whether Codex will find a login.
 pub(crate) fn check(host: &dyn Host, home: Option<&str>) -> Login {
-    let folder = host.set_variable("CODEX_HOME").or_else(|| Some(format!("{}/.codex", home?)));
-    let read = |file: &str| {
-        let content = host.read_file(&format!("{}/{file}", folder.as_ref()?)).ok()?;
-        Some(String::from_utf8_lossy(&content).into_owned())
-    };
-    let config = read("config.toml").unwrap_or_default();
+    let config = read(host, home, "config.toml").unwrap_or_default();
     // Such a provider has its own login, in a variable that only its user knows.
     if value(&config, "model_provider").is_some_and(|provider| provider != "openai") {
         return Login::Unknown;
@@ -26,7 +21,7 @@ pub(crate) fn check(host: &dyn Host, home: Option<&str>) -> Login {
     if host.set_variable(KEY).is_some() {
         return Login::Present(KEY.to_owned());
     }
-    let stored = read("auth.json").unwrap_or_default();
+    let stored = read(host, home, "auth.json").unwrap_or_default();
     let stored = Json::parse(&stored);
     if stored.get("OPENAI_API_KEY").filled().is_some() || stored.get("tokens").is_object() {
         return Login::Present("codex login".to_owned());
@@ -37,6 +32,20 @@ pub(crate) fn check(host: &dyn Host, home: Option<&str>) -> Login {
         _ if host.set_variable(OTHER_KEY).is_some() => Login::Missing(NOT_READ.to_owned()),
         _ => Login::Missing(MISSING.to_owned()),
     }
+}
+
+/// A file in the folder in which Codex keeps its state.
+fn read(host: &dyn Host, home: Option<&str>, file: &str) -> Option<String> {
+    let folder = host.set_variable("CODEX_HOME").or_else(|| Some(format!("{}/.codex", home?)))?;
+    let content = host.read_file(&format!("{folder}/{file}")).ok()?;
+    Some(String::from_utf8_lossy(&content).into_owned())
+}
+
+/// The model that the user has configured.
+pub(crate) fn configured_model(host: &dyn Host) -> Option<String> {
+    let home = host.set_variable("HOME").or_else(|| host.set_variable("USERPROFILE"));
+    let config = read(host, home.as_deref(), "config.toml")?;
+    value(&config, "model").map(str::to_owned)
 }
 
 /// The string of a key before the first table of a TOML file.
@@ -70,6 +79,15 @@ mod tests {
         }
         let empty = FakeHost::default().file("/home/user/.codex/auth.json", r#"{"OPENAI_API_KEY":null}"#);
         assert_eq!(checked(&empty), Login::Missing(MISSING.to_owned()));
+    }
+
+    #[test]
+    fn the_model_is_the_configured_one() {
+        let host = FakeHost::default().with_variable("HOME", "/home/user");
+        assert_eq!(configured_model(&host), None);
+        let config = "model_provider = \"lab\"\nmodel = \"gpt-5.5\"\n";
+        let host = host.file("/home/user/.codex/config.toml", config);
+        assert_eq!(configured_model(&host).as_deref(), Some("gpt-5.5"));
     }
 
     #[test]

@@ -4,7 +4,9 @@
 //! |---|---|---|---|
 //! | allow all | `danger-full-access` | `never` | everything runs |
 //! | ask | `danger-full-access` | `untrusted` | what is not known to be harmless is asked about |
-//! | deny | `read-only` | `never` | what changes anything or needs the network fails in the sandbox |
+//! | deny | `read-only` | `on-request` | what changes anything fails in the sandbox, or is asked about, and that is a no |
+//!
+//! With `never`, what is not allowed is refused without an item: nobody but the model would learn of it.
 //!
 //! A narrower sandbox would not do for `ask`: in 0.169.0 a command that was allowed runs inside of it, in 0.142.0 outside.
 
@@ -34,7 +36,7 @@ impl Permissions {
         let (sandbox, policy) = match turn.approvals {
             Approvals::AllowAll => ("danger-full-access", "never"),
             Approvals::Ask => ("danger-full-access", "untrusted"),
-            Approvals::Deny => ("read-only", "never"),
+            Approvals::Deny => ("read-only", "on-request"),
         };
         let chosen = |option: &str, values: &[&'static str]| {
             let name = turn.option(option).name()?;

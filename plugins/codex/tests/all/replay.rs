@@ -3,10 +3,11 @@
 //! `expected.json` of each capture was derived from its lines by a script that does not know this adapter, with the classes
 //! of errors from the scenarios that caused them. `resume` and `fork` are the sessions that the turn named.
 
-use crate::captures;
+use crate::{captures, outcomes};
+use serde_json::json;
 use std::path::{Path, PathBuf};
 use wharf_adapter::testing::{FakeHost, Transcript, play, read};
-use wharf_adapter::{Adapter, Effects, ExitStatus, SessionChoice, Stream};
+use wharf_adapter::{Adapter, Effects, ErrorClass, ExitStatus, Outcome, SessionChoice, Stream};
 use wharf_adapter_codex::Codex;
 
 fn scenarios() -> Vec<PathBuf> {
@@ -75,5 +76,23 @@ fn no_output_makes_the_adapter_panic() {
             }
         }
         adapter.finish(&FakeHost::default(), ExitStatus { code: None, signal: Some(9) }, &mut Effects::default());
+    }
+}
+
+/// What a provider answers may not say that it is about the model: only the model's name is in it.
+#[test]
+fn a_failure_that_names_a_model_which_codex_does_not_know_is_about_the_model() {
+    let warning = "Model metadata for `no-such-model` not found. Defaulting to fallback metadata.";
+    for (message, is_about_model) in [("model: no-such-model", true), ("something else", false)] {
+        let lines = [
+            json!({"type": "thread.started", "thread_id": "t"}),
+            json!({"type": "item.completed", "item": {"id": "item_0", "type": "error", "message": warning}}),
+            json!({"type": "turn.failed", "error": {"message": message}}),
+        ];
+        let output: String = lines.iter().map(|line| format!("{line}\n")).collect();
+        let effects = play(&mut Codex::default(), Stream::Stdout, &output, 1);
+        let ends = outcomes(&effects);
+        let [Outcome::Failed(failure)] = &ends[..] else { panic!("{ends:?}") };
+        assert_eq!(failure.class == ErrorClass::UnknownModel, is_about_model, "{message}");
     }
 }

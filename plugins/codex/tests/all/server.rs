@@ -140,7 +140,7 @@ fn approvals_are_a_sandbox_and_a_policy() {
     for (approvals, sandbox, policy) in [
         (Approvals::AllowAll, "dangerFullAccess", "never"),
         (Approvals::Ask, "dangerFullAccess", "untrusted"),
-        (Approvals::Deny, "readOnly", "never"),
+        (Approvals::Deny, "readOnly", "on-request"),
     ] {
         let mut run = Run::start(&Turn { approvals, ..turn::<Codex>("go") });
         run.receive(&json!({"id": 1, "result": {}}));
