@@ -4,7 +4,7 @@
 //! the process may take five more seconds to exit. A line `error` is not the end.
 
 use crate::failure;
-use crate::items::{Items, Stage};
+use crate::items::{Items, LATE_MILLIS, LATE_TIMER, Stage};
 use crate::login;
 use crate::outage::Outage;
 use crate::usage;
@@ -28,6 +28,8 @@ pub(crate) struct Exec {
     model: Option<String>,
     /// The model that Codex does not know, but uses.
     doubtful: Option<String>,
+    /// Whether the turn is complete, and the ends of its calls are awaited.
+    is_complete: bool,
     ended: bool,
 }
 
@@ -63,7 +65,11 @@ impl Exec {
             "error" => self.error(&line.get("message").str().ok_or(Malformed)?, out),
             "turn.completed" => {
                 usage::of_thread(line.get("usage"), out);
-                self.end(Outcome::Completed, out);
+                self.is_complete = true;
+                if self.items.has_open_calls() {
+                    out.set_timer(LATE_TIMER, LATE_MILLIS);
+                }
+                self.end_late(!self.items.has_open_calls(), out);
             }
             "turn.failed" => {
                 let failure = failure::from_text(&line.at(&["error", "message"]).str().ok_or(Malformed)?);
@@ -111,6 +117,7 @@ impl Exec {
         if self.items.item(stage, line.get("item"), None, out)? {
             self.outage.over();
         }
+        self.end_late(!self.items.has_open_calls(), out);
         Ok(())
     }
 
@@ -125,8 +132,16 @@ impl Exec {
         }
     }
 
+    /// Ends a complete turn, if nothing more is awaited.
+    fn end_late(&mut self, is_time: bool, out: &mut Effects) {
+        if self.is_complete && is_time && !self.ended {
+            self.end(Outcome::Completed, out);
+        }
+    }
+
     /// A timer has expired.
     pub(crate) fn timer(&mut self, number: u32, out: &mut Effects) {
+        self.end_late(number == LATE_TIMER, out);
         if let Some(failure) = self.outage.expired(number).filter(|_| !self.ended) {
             self.end(Outcome::Failed(failure), out);
         }
@@ -134,6 +149,7 @@ impl Exec {
 
     /// The process has exited. Its output does not name the model.
     pub(crate) fn finish(&mut self, host: &dyn Host, out: &mut Effects) {
+        self.end_late(true, out);
         if self.thread.is_some() && self.model.is_none() {
             self.model = login::configured_model(host);
             if self.model.is_some() {

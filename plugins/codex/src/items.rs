@@ -22,6 +22,12 @@ const DENIALS: [&str; 3] = [
 pub(crate) const COMMAND: &str = "command_execution";
 pub(crate) const PATCH: &str = "file_change";
 
+/// How long the ends of calls are awaited after the end of their turn. 0.142.0 was seen to report a command's end after it.
+pub(crate) const LATE_MILLIS: u32 = 500;
+
+/// The timer for that; those of an outage count from 1.
+pub(crate) const LATE_TIMER: u32 = u32::MAX;
+
 /// Which line an item comes in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Stage {
@@ -271,6 +277,11 @@ impl Items {
             self.calls.close(id);
         }
         out.tool(call);
+    }
+
+    /// Whether a call has not ended.
+    pub(crate) fn has_open_calls(&self) -> bool {
+        self.calls.iter().next().is_some()
     }
 
     /// The turn is over: nothing runs any more. Returns the answer if it has a schema and is JSON.

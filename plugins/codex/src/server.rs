@@ -9,7 +9,7 @@ mod questions;
 
 use crate::asks::{self, OpenAsk};
 use crate::failure;
-use crate::items::Items;
+use crate::items::{Items, LATE_MILLIS, LATE_TIMER};
 use crate::outage::Outage;
 use crate::request;
 use crate::usage::Count;
@@ -62,6 +62,8 @@ pub(crate) struct Server {
     turn: Option<String>,
     /// A turn that we have ended ourselves.
     given_up: Option<String>,
+    /// How the turn has ended, while the ends of its calls are awaited.
+    ending: Option<Outcome>,
     /// Whether the caller wants the turn to stop.
     is_cancelling: bool,
     asks: Vec<OpenAsk>,
@@ -85,6 +87,7 @@ impl Default for Server {
             version: None,
             turn: None,
             given_up: None,
+            ending: None,
             is_cancelling: false,
             asks: vec![],
             items: Items::default(),
@@ -169,6 +172,7 @@ impl Server {
             let message = "app-server ended before it answered: this version may not have it";
             out.transport_failed(Failure::new(ErrorClass::Protocol, message));
         }
+        self.end_late(out);
         for ask in self.asks.drain(..) {
             out.emit(Event::AskWithdrawn(ask.id));
         }
@@ -332,6 +336,9 @@ impl Server {
 
     /// A timer has expired. If the model cannot be reached the turn is over, and Codex must not go on with it.
     fn timer(&mut self, number: u32, out: &mut Effects) {
+        if number == LATE_TIMER {
+            return self.end_late(out);
+        }
         let Some(failure) = self.outage.expired(number) else { return };
         self.interrupt(out);
         self.given_up = self.turn.clone();
@@ -361,7 +368,25 @@ impl Server {
         self.end(failure::outcome(failure), out);
     }
 
+    /// The turn has ended. The ends of its calls may come late.
+    fn end_after_calls(&mut self, outcome: Outcome, out: &mut Effects) {
+        if outcome == Outcome::Completed && self.items.has_open_calls() {
+            self.ending = Some(outcome);
+            out.set_timer(LATE_TIMER, LATE_MILLIS);
+        } else {
+            self.end(outcome, out);
+        }
+    }
+
+    /// Nothing is awaited any more.
+    fn end_late(&mut self, out: &mut Effects) {
+        if let Some(outcome) = self.ending.take() {
+            self.end(outcome, out);
+        }
+    }
+
     fn end(&mut self, outcome: Outcome, out: &mut Effects) {
+        self.ending = None;
         self.withdraw(out);
         self.turn = None;
         let structured_output = self.items.end(out).filter(|_| outcome == Outcome::Completed);

@@ -121,6 +121,9 @@ impl Server {
         if self.items.item(stage, item, owner.parent(), out)? {
             self.outage.over();
         }
+        if !self.items.has_open_calls() {
+            self.end_late(out);
+        }
         Ok(())
     }
 
@@ -152,7 +155,7 @@ impl Server {
                 failure::outcome(failure)
             }
         };
-        self.end(outcome, out);
+        self.end_after_calls(outcome, out);
         Ok(())
     }
 

@@ -89,7 +89,7 @@ fn a_failure_that_names_a_model_which_codex_does_not_know_is_about_the_model() {
             json!({"type": "item.completed", "item": {"id": "item_0", "type": "error", "message": warning}}),
             json!({"type": "turn.failed", "error": {"message": message}}),
         ];
-        let output: String = lines.iter().map(|line| format!("{line}\n")).collect();
+        let output = lines.map(|line| line.to_string()).join("\n");
         let effects = play(&mut Codex::default(), Stream::Stdout, &output, 1);
         let ends = outcomes(&effects);
         let [Outcome::Failed(failure)] = &ends[..] else { panic!("{ends:?}") };

@@ -121,3 +121,39 @@ fn exec_takes_no_input_but_its_timer() {
     run.receive(&json!({"type": "turn.completed", "usage": {}}));
     assert_eq!(outcomes(&run.effects).len(), 1, "it has ended");
 }
+
+/// Seen in 0.142.0: the turn is over before the end of its last command is reported.
+#[test]
+fn a_call_whose_end_comes_late_is_not_cancelled() {
+    let command = |status: &str| json!({"item": {"type": "commandExecution", "id": "c", "command": "ls", "status": status, "exitCode": null}});
+    let statuses = |run: &Run| -> Vec<ToolStatus> {
+        let calls = run.events().into_iter().filter_map(|event| match event {
+            Event::Tool(call) => Some(call.status),
+            _ => None,
+        });
+        calls.collect()
+    };
+    let open = || {
+        let mut run = Run::in_turn(&turn::<Codex>("go"));
+        run.notify("item/started", command("inProgress"));
+        run.notify("turn/completed", json!({"turn": {"id": "1", "status": "completed"}}));
+        assert_eq!(outcomes(&run.effects), []);
+        run
+    };
+    let mut late = open();
+    late.notify("item/completed", command("completed"));
+    assert_eq!(statuses(&late), [ToolStatus::Running, ToolStatus::Succeeded]);
+    assert_eq!(outcomes(&late.effects), [Outcome::Completed]);
+
+    let mut never = open();
+    let (timer, _) = never.timer().expect("a timer");
+    never.send(Input::Timer(timer));
+    assert_eq!(statuses(&never), [ToolStatus::Running, ToolStatus::Cancelled]);
+    assert_eq!(outcomes(&never.effects), [Outcome::Completed]);
+    never.send(Input::Timer(timer));
+    assert_eq!(outcomes(&never.effects).len(), 1, "it ends once");
+
+    let mut exited = open();
+    exited.effects.extend(finish(&mut exited.adapter, &FakeHost::default(), 0));
+    assert_eq!(outcomes(&exited.effects), [Outcome::Completed]);
+}
