@@ -42,12 +42,6 @@ pub(crate) fn describe() -> AdapterInfo {
             &["default", "auto", "concise", "detailed", "none"],
             "which summaries of the reasoning to request",
         )
-        .option(
-            "project-settings",
-            OptionKind::Flag,
-            Some("false"),
-            "use the settings, hooks and MCP servers of a workspace that you told Codex to trust",
-        )
         .option("ephemeral", OptionKind::Flag, Some("false"), "do not keep the session: it cannot be resumed")
         .option(
             "no-custom-instructions",

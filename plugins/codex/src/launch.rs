@@ -107,6 +107,11 @@ fn exec(settings: &mut Settings<'_>, binary: &Binary) -> Result<Launch, Failure>
         launch.pair("--add-dir", folder.as_str());
     }
     configure(settings, &mut launch);
+    if permissions.sandbox != "read-only" && trusts(binary) {
+        // Since a later version this would also keep AGENTS.md from the model.
+        let workspace = toml::string(&settings.turn().workspace);
+        config(&mut launch, "projects", &["{", &workspace, "={\"trust_level\"=\"untrusted\"}}"].concat());
+    }
     if let Some(effort) = settings.effort(&Effort::ALL) {
         config(&mut launch, "model_reasoning_effort", &toml::string(effort.name()));
     }
@@ -147,6 +152,12 @@ fn session(settings: &mut Settings<'_>, binary: &Binary, launch: &mut Launch) {
     }
 }
 
+/// Whether `exec` of this version trusts a workspace in which it may write, and remembers that: 0.142.0 does, 0.169.0 does
+/// not.
+fn trusts(binary: &Binary) -> bool {
+    !binary.version.as_deref().and_then(Version::find).is_some_and(|version| version >= Version(0, 169, 0))
+}
+
 /// Whether `exec` of this version has `fork`.
 pub(crate) fn can_fork(binary: &Binary) -> bool {
     binary.version.as_deref().and_then(Version::find).is_some_and(|version| version >= FORK_SINCE)
@@ -159,12 +170,6 @@ pub(crate) fn forks(turn: &Turn, binary: &Binary) -> bool {
 
 /// What both transports take as settings of Codex.
 fn configure(settings: &mut Settings<'_>, launch: &mut Launch) {
-    // Otherwise `exec` of 0.142.0 trusts every workspace in which everything is allowed, and remembers that; all versions
-    // start the MCP servers and hooks of a workspace that the user trusts.
-    if !settings.option("project-settings").is_true() {
-        let workspace = toml::string(&settings.turn().workspace);
-        config(launch, "projects", &["{", &workspace, "={\"trust_level\"=\"untrusted\"}}"].concat());
-    }
     if let Some(servers) = settings.mcp_servers() {
         for (name, server) in Json::parse(&servers).get("mcpServers").fields() {
             let name = wharf_adapter::json::unescape(name);

@@ -8,8 +8,6 @@ use wharf_adapter::{Adapter, CallerTool, HookPoints};
 fn built(transport: &str, version: &str, change: impl FnOnce(&mut Turn)) -> Launch {
     let mut turn = turn::<Codex>("go");
     turn.session = SessionChoice::Fresh(None);
-    // A test of its own shows what is set otherwise.
-    set_option(&mut turn, "project-settings", "true");
     change(&mut turn);
     Codex::default().build_args(&turn, &binary(version), transport).expect("a command line")
 }
@@ -59,7 +57,8 @@ fn what_exec_cannot_do_is_reported() {
     assert_eq!(unsupported(&asks), ["approvals"]);
     assert_eq!(args(&asks), format!("{EXEC} --sandbox read-only -"), "what nobody can allow is not allowed");
     let old = built("exec", "0.142.0", |turn| turn.session = SessionChoice::Fork("id".into()));
-    assert_eq!((args(&old), unsupported(&old)), (format!("{EXEC} {ALL} -"), vec!["session"]));
+    assert_eq!(unsupported(&old), ["session"]);
+    assert!(!args(&old).contains("fork"), "{}", args(&old));
     let chosen = built("exec", "0.169.0", |turn| turn.session = SessionChoice::Fresh(Some("id".into())));
     assert_eq!(unsupported(&chosen), ["session"]);
     let mut long = turn::<Codex>("go");
@@ -133,11 +132,16 @@ fn app_server_reads_the_key_that_exec_reads_by_itself() {
 }
 
 #[test]
-fn the_settings_of_a_workspace_are_not_used_and_it_is_not_trusted() {
-    for transport in ["app-server", "exec"] {
-        let launch = built(transport, "0.142.0", |turn| set_option(turn, "project-settings", "false"));
-        let expected = r#"-c projects={"/home/user/project"={"trust_level"="untrusted"}}"#;
-        assert!(args(&launch).contains(expected), "{}", args(&launch));
+fn no_workspace_becomes_trusted() {
+    let expected = r#"-c projects={"/home/user/project"={"trust_level"="untrusted"}}"#;
+    for (transport, version, approvals, is_set) in [
+        ("exec", "0.142.0", Approvals::AllowAll, true),
+        ("exec", "0.142.0", Approvals::Deny, false),
+        ("exec", "0.169.0", Approvals::AllowAll, false),
+        ("app-server", "0.142.0", Approvals::AllowAll, false),
+    ] {
+        let launch = built(transport, version, |turn| turn.approvals = approvals);
+        assert_eq!(args(&launch).contains(expected), is_set, "{transport} {version} {approvals:?}");
     }
 }
 
