@@ -108,7 +108,7 @@ impl Dialect for Acp {
     }
 }
 
-/// The name of a tool in the id of its call: "run_shell_command__fc38c7eb", "glob-1763247600000-1a2b".
+/// The name of a tool in the id of its call: `run_shell_command__fc38c7eb`, `glob-1763247600000-1a2b`.
 fn name_in(id: &str) -> Option<&str> {
     let is_number = |rest: &str| rest.as_bytes().first().is_some_and(u8::is_ascii_digit);
     let end = wharf_adapter::text::find(id, "__").or_else(|| {

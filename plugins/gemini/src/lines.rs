@@ -65,7 +65,7 @@ impl Lines {
                 self.reply.add(content, stamp, out);
             }
             "message" => {
-                out.emit(Event::Prompt(TextPart { id: "prompt".into(), parent: None, text: content.text_or_empty() }))
+                out.emit(Event::Prompt(TextPart { id: "prompt".into(), parent: None, text: content.text_or_empty() }));
             }
             "tool_use" => self.tool_use(line, out)?,
             "tool_result" => self.tool_result(line, out)?,
@@ -148,9 +148,9 @@ impl Lines {
     }
 
     fn result(&mut self, line: Json<'_>, stderr: &Stderr, out: &mut Effects) -> Result<(), Malformed> {
-        let [status, error, stats] = line.select(["status", "error", "stats"])?;
+        let [status, error, figures] = line.select(["status", "error", "stats"])?;
         let status = status.name().ok_or(Malformed)?;
-        usage::report(stats, out);
+        usage::report(figures, out);
         if status == "success" {
             self.reply.close(out);
         }

@@ -43,10 +43,10 @@ impl Reply {
             out.emit(Event::Retrying(failure));
             if !self.is_quiet {
                 out.emit(Event::Discard(self.id().into()));
-                out.text_delta(&self.id(), None, Text::Inline(self.text.clone()));
+                out.text_delta(self.id(), None, Text::Inline(self.text.clone()));
             }
         } else if !self.is_quiet {
-            out.text_delta(&self.id(), None, content.text_or_empty());
+            out.text_delta(self.id(), None, content.text_or_empty());
         }
     }
 
@@ -73,7 +73,7 @@ impl Reply {
         if std::mem::take(&mut self.is_open) {
             self.restart = None;
             self.last = None;
-            out.message(&self.id(), None, Text::Inline(std::mem::take(&mut self.text)));
+            out.message(self.id(), None, Text::Inline(std::mem::take(&mut self.text)));
         }
     }
 
@@ -93,8 +93,11 @@ mod tests {
     use super::*;
     use wharf_adapter::testing::{events, inline};
 
+    /// Pauses and parts.
+    type Parts = &'static [(u64, &'static str)];
+
     /// The final text of these parts, each after a pause in milliseconds, and whether a retry was seen.
-    fn text(parts: &[(u64, &str)]) -> (String, bool) {
+    fn text(parts: Parts) -> (String, bool) {
         let (mut reply, mut out, mut now) = (Reply::default(), Effects::default(), 0);
         for (pause, part) in parts {
             now += pause;
@@ -114,7 +117,7 @@ mod tests {
 
     #[test]
     fn a_text_that_starts_again_after_a_pause_replaces_the_first_attempt() {
-        let cases: [(&[(u64, &str)], &str, bool); 7] = [
+        let cases: [(Parts, &str, bool); 7] = [
             (&[(0, "cut "), (1_200, "cut "), (2_040, "cut "), (4_050, "cut ")], "cut ", true),
             (
                 &[(0, "The first "), (10, "half"), (1_060, "The first "), (20, "half of it")],

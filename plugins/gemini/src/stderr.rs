@@ -47,18 +47,13 @@ fn retried(line: &str) -> Option<Cause> {
     Some(Cause::read(after.unwrap_or_else(|| before.trim_start_matches([':', ' ']))))
 }
 
+/// How lines start that say nothing about an error.
+const REMARKS: [&str; 7] =
+    ["Warning:", "Ripgrep is not available", "YOLO mode is enabled", "[STARTUP]", "at ", "Attempt ", "Loaded cached"];
+
 /// Whether a line says nothing about an error.
 pub(crate) fn is_noise(line: &str) -> bool {
     let line = line.trim();
-    const REMARKS: [&str; 7] = [
-        "Warning:",
-        "Ripgrep is not available",
-        "YOLO mode is enabled",
-        "[STARTUP]",
-        "at ",
-        "Attempt ",
-        "Loaded cached",
-    ];
     line.is_empty() || REMARKS.iter().any(|remark| line.starts_with(remark))
 }
 

@@ -51,15 +51,15 @@ impl Played {
     fn handle(&mut self, input: Input) {
         let mut out = Effects::default();
         self.adapter.handle(input, &mut out);
-        self.take(out.into_vec());
+        self.take(out.as_slice());
     }
 
-    fn take(&mut self, effects: Vec<Effect>) {
+    fn take(&mut self, effects: &[Effect]) {
         let timers: Vec<u32> = effects
             .iter()
             .filter_map(|effect| if let Effect::SetTimer(timer) = effect { Some(timer.number) } else { None })
             .collect();
-        for effect in &effects {
+        for effect in effects {
             if let Effect::Write(bytes) = effect {
                 self.written.extend(serde_json::from_slice::<Value>(bytes).ok());
             }
@@ -68,7 +68,7 @@ impl Played {
             self.prompts.push(Prompted::default());
         }
         let prompted = self.prompts.last_mut().expect("one was pushed");
-        for event in events(&effects) {
+        for event in events(effects) {
             match event {
                 Event::Session(session) => self.session.clone_from(&session.id),
                 Event::Message(part) => prompted.answer = Some(inline(&part.text).to_owned()),
@@ -102,7 +102,7 @@ impl Played {
                 self.prompts.push(Prompted::default());
                 let mut out = Effects::default();
                 self.adapter.next_turn(&self.turn.clone(), &mut out);
-                self.take(out.into_vec());
+                self.take(out.as_slice());
             }
             // The history is over.
             "session/prompt" => {
@@ -141,17 +141,17 @@ impl Played {
     /// Gives the adapter a line, unchanged.
     fn agent_says(&mut self, line: &str) {
         let effects = play(&mut self.adapter, Stream::Stdout, &format!("{line}\n"), 1);
-        self.take(effects);
+        self.take(&effects);
     }
 
     /// Ends the open prompt and starts another turn: the methods of the requests up to its prompt, each of which succeeds.
     fn methods_of_next(&mut self, turn: &Turn) -> Vec<String> {
         let respond = |id: &Value, result: Value| json!({ "jsonrpc": "2.0", "id": id, "result": result }).to_string();
-        let prompt = self.written.drain(..).last().expect("a prompt");
+        let prompt = self.written.drain(..).next_back().expect("a prompt");
         self.agent_says(&respond(&prompt["id"], json!({ "stopReason": "end_turn" })));
         let mut out = Effects::default();
         self.adapter.next_turn(turn, &mut out);
-        self.take(out.into_vec());
+        self.take(out.as_slice());
         let mut methods = vec![];
         while let Some(written) = self.written.pop() {
             methods.push(written["method"].as_str().unwrap_or_default().to_owned());
@@ -191,7 +191,7 @@ fn played(folder: &Path) -> Played {
         ExitStatus { code: Some(0), signal: None },
         &mut out,
     );
-    played.take(out.into_vec());
+    played.take(out.as_slice());
     played
 }
 
