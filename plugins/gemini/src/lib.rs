@@ -73,8 +73,9 @@ impl Adapter for Gemini {
 
     fn build_prompt(&mut self, turn: &Turn, binary: &Binary, transport: &str) -> Result<PromptDelivery, Failure> {
         self.is_acp = Transport::named(transport) == Transport::Acp;
+        // Also for the other transport: a recording over ACP may be read without its turn.
+        self.acp.prepare(turn, binary.version.as_deref())?;
         Ok(if self.is_acp {
-            self.acp.prepare(turn, binary.version.as_deref())?;
             PromptDelivery::InProtocol
         } else {
             PromptDelivery::Stdin(prompt::text(turn)?.into_bytes())
@@ -99,13 +100,16 @@ impl Adapter for Gemini {
 
     fn handle(&mut self, input: Input, out: &mut Effects) {
         match input {
-            Input::Timer(number) if !self.is_acp => self.lines.timer(number, &self.stderr, out),
-            input => self.acp.handle(input, out),
+            input if self.is_acp => self.acp.handle(input, out),
+            Input::Timer(number) => self.lines.timer(number, &self.stderr, out),
+            _ => {}
         }
     }
 
     fn next_turn(&mut self, turn: &Turn, out: &mut Effects) {
-        self.acp.next_turn(turn, out);
+        if self.is_acp {
+            self.acp.next_turn(turn, out);
+        }
     }
 
     fn finish(&mut self, _host: &dyn Host, exit: ExitStatus, out: &mut Effects) {

@@ -50,6 +50,15 @@ fn the_history_of_a_loaded_session_is_not_the_answer_even_without_our_requests()
     }
 }
 
+/// The last prompt that failed had the status 400.
+#[test]
+fn an_error_of_the_model_over_acp_is_recognized_even_without_our_requests() {
+    for version in ["0.45.2", "0.61.0"] {
+        let error = transcript::<Gemini>(&captures().join(version).join("acp_errors")).report.error.expect("a failure");
+        assert_eq!(error.http_status, Some(400), "{version}");
+    }
+}
+
 #[test]
 fn no_output_makes_the_adapter_panic() {
     for scenario in transcripts(captures()).iter().step_by(3) {
