@@ -102,9 +102,12 @@ impl Dialect for Acp {
 
     fn explain_login(&self, failure: Failure, _version: Option<&str>, _methods: Json<'_>) -> Failure {
         // A session is loaded only with a way to log in that the settings name; a new one takes the key alone.
-        failure.retry(Retry::AfterUserAction(format!(
-            "{LOGIN}; to resume a session with a key alone, use the transport stream-json"
-        )))
+        let help = if failure.http_status.is_none() {
+            "; to resume a session with a key alone, use the transport stream-json"
+        } else {
+            ""
+        };
+        failure.retry(Retry::AfterUserAction(format!("{LOGIN}{help}")))
     }
 }
 
