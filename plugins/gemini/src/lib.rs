@@ -25,8 +25,8 @@ use features::Features;
 use lines::TurnSettings;
 use transport::Transport;
 use wharf_adapter::{
-    Adapter, AdapterInfo, Binary, Effects, Environment, Evidence, ExitStatus, Failure, Host, Input, Json, Launch,
-    Malformed, ModelList, PromptDelivery, SessionChoice, Settings, Turn, acp,
+    Adapter, AdapterInfo, Approvals, Binary, Effects, Environment, Evidence, ExitStatus, Failure, Host, Input, Json,
+    Launch, Malformed, ModelList, PromptDelivery, SessionChoice, Settings, Turn, acp,
 };
 
 /// One run of Gemini CLI.
@@ -66,6 +66,7 @@ impl Adapter for Gemini {
                 SessionChoice::Fresh(_) => false,
             },
             version: binary.version.clone(),
+            withholds: turn.approvals != Approvals::AllowAll,
         };
         self.lines.reply.is_quiet = !turn.stream_text;
         Ok(launch)

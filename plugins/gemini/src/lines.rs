@@ -27,6 +27,8 @@ pub(crate) struct TurnSettings {
     /// Whether a new session is started although another one was requested.
     pub(crate) starts_over: bool,
     pub(crate) version: Option<String>,
+    /// Whether tools that need a permission are withheld from the model.
+    pub(crate) withholds: bool,
 }
 
 /// How far the turn is.
@@ -39,13 +41,21 @@ enum Stage {
     Ended,
 }
 
+/// An open tool call.
+#[derive(Debug, Default)]
+struct Call {
+    /// The file that it changes if it succeeds.
+    change: Option<FileChange>,
+    /// Whether its tool is withheld from the model, which called it all the same.
+    is_withheld: bool,
+}
+
 /// The state between two lines.
 #[derive(Debug, Default)]
 pub(crate) struct Lines {
     pub(crate) settings: TurnSettings,
     pub(crate) reply: Reply,
-    /// The open tool calls, and the file that each changes if it succeeds.
-    calls: Calls<Option<FileChange>>,
+    calls: Calls<Call>,
     /// The last error that the CLI reported before the result.
     error: Option<String>,
     session: Option<SessionInfo>,
@@ -112,7 +122,8 @@ impl Lines {
         };
         let path = input.get("file_path").string();
         let change = kind.zip(path).map(|(kind, path)| FileChange { path, kind, added: None, removed: None });
-        self.calls.open(&id, change);
+        let is_withheld = self.settings.withholds && name.name().is_some_and(tools::needs_permission);
+        self.calls.open(&id, Call { change, is_withheld });
         let mut call = ToolCall::new(&*id, ToolStatus::Running);
         tools::describe(name.name().unwrap_or_default(), input, &mut call);
         out.tool(ToolCall { name: name.string(), input: input.verbatim(), ..call });
@@ -123,16 +134,17 @@ impl Lines {
     fn tool_result(&mut self, line: Json<'_>, out: &mut Effects) -> Result<(), Malformed> {
         let [id, status, output, error] = line.select(["tool_id", "status", "output", "error"])?;
         let id = id.string().ok_or(Malformed)?;
+        let call = self.calls.close(&id).unwrap_or_default();
         let status = match (status.is("success"), error.get("type").name()) {
             (true, _) => ToolStatus::Succeeded,
+            (false, Some("tool_not_registered")) if call.is_withheld => ToolStatus::Denied,
             (false, Some("policy_violation")) => ToolStatus::Denied,
             (false, _) => ToolStatus::Failed,
         };
         let output = output.text().or_else(|| error.get("message").text());
         let denied_because = error.get("message").string().filter(|_| status == ToolStatus::Denied);
         out.tool(ToolCall { output, denied_because, ..ToolCall::new(&*id, status) });
-        let change = self.calls.close(&id).flatten().filter(|_| status == ToolStatus::Succeeded);
-        if let Some(change) = change {
+        if let Some(change) = call.change.filter(|_| status == ToolStatus::Succeeded) {
             out.emit(Event::FileChange(change));
         }
         Ok(())

@@ -19,6 +19,11 @@ pub(crate) fn describe(name: &str, input: Json<'_>, call: &mut ToolCall) {
     call.paths = vec![path.into_owned()];
 }
 
+/// Whether the CLI asks before it runs this tool. Without a person to ask, it does not offer the tool to the model.
+pub(crate) fn needs_permission(name: &str) -> bool {
+    matches!(name, "run_shell_command" | "write_file" | "replace" | "web_fetch" | "activate_skill")
+}
+
 fn kind(name: &str) -> Option<ToolKind> {
     Some(match name {
         "read_file" | "read_many_files" | "list_directory" | "read_mcp_resource" => ToolKind::Read,

@@ -3,7 +3,8 @@
 use crate::{run, started};
 use wharf_adapter::testing::{FakeHost, events, finish, inline};
 use wharf_adapter::{
-    Adapter, Effect, Effects, ErrorClass, Event, Input, Outcome, SessionChoice, Stream, ToolKind, ToolStatus, testing,
+    Adapter, Approvals, Effect, Effects, ErrorClass, Event, Input, Outcome, SessionChoice, Stream, ToolKind,
+    ToolStatus, testing,
 };
 use wharf_adapter_gemini::Gemini;
 
@@ -145,6 +146,25 @@ fn a_tool_has_its_kind_its_files_and_why_it_was_denied() {
     assert_eq!(server.mcp_server.as_deref(), Some("lab"));
     assert_eq!(denied.status, ToolStatus::Denied);
     assert_eq!(denied.denied_because.as_deref(), Some("Tool execution denied by policy."));
+}
+
+/// A model may call a tool that it was not offered: with approvals that deny, that is why it does not exist.
+#[test]
+fn a_tool_that_was_withheld_is_denied_and_an_unknown_one_failed() {
+    for (approvals, name, expected) in [
+        (Approvals::Deny, "run_shell_command", ToolStatus::Denied),
+        (Approvals::Deny, "no_such_tool", ToolStatus::Failed),
+        (Approvals::AllowAll, "run_shell_command", ToolStatus::Failed),
+    ] {
+        let call = format!(r#"{{"type":"tool_use","tool_name":"{name}","tool_id":"t","parameters":{{}}}}"#);
+        let result = r#"{"type":"tool_result","tool_id":"t","status":"error","error":{"type":"tool_not_registered","message":"Tool not found."}}"#;
+        let effects = run(&mut started(|turn| turn.approvals = approvals), &[&call, result]);
+        let last = events(&effects).into_iter().rev().find_map(|event| match event {
+            Event::Tool(call) => Some(call.status),
+            _ => None,
+        });
+        assert_eq!(last, Some(expected), "{approvals:?} {name}");
+    }
 }
 
 /// With nothing to resume, `--resume latest` starts a new session and says so on stderr only.
