@@ -47,14 +47,17 @@ impl Adapter for Acp {
             | Capabilities::DUPLEX
             | Capabilities::ASKS
             | Capabilities::INTERRUPT
-            | Capabilities::MCP_SERVERS;
+            | Capabilities::MCP_SERVERS
+            | Capabilities::ATTACHMENTS;
         binary.transport("acp", capabilities);
         Ok(binary)
     }
 
     fn launch(&mut self, settings: &mut Settings<'_>, binary: &Binary) -> Result<Launch, Failure> {
         settings.extra_dirs();
-        let arguments: Vec<String> = settings.option("arguments").items().filter_map(Json::string).collect();
+        let given = settings.extra_args().iter().cloned();
+        let arguments = settings.option("arguments").items().filter_map(Json::string);
+        let arguments: Vec<String> = arguments.chain(given).collect();
         let named = [&binary.program].into_iter().chain(&binary.leading_args).chain(&arguments);
         self.0.dialect.agent = named.into_iter().find_map(|name| Agent::named(name)).unwrap_or_default();
         self.0.dialect.login = settings.option("auth-method").filled().map(std::borrow::Cow::into_owned);

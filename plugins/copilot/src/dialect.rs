@@ -56,6 +56,8 @@ impl Dialect for Acp {
     /// The field is required, but its servers are not started: the command line names the servers.
     const MCP_SERVERS: bool = false;
     const ALWAYS_LOADS: bool = true;
+    /// They are reported as unsupported.
+    const ATTACHMENTS: bool = false;
 
     fn prompt(&self, turn: &Turn) -> Result<String, Failure> {
         prompt::text(turn)

@@ -8,9 +8,14 @@
 //! [`Standard`] is the dialect of an agent that does what the protocol says; `examples/acp_agent.rs` of this package is a
 //! whole adapter for one.
 
+mod action;
+mod activity;
 mod ask;
+mod content;
 mod dialect;
+mod elicitation;
 mod error;
+mod failing;
 mod offer;
 mod outcome;
 mod request;
@@ -28,6 +33,7 @@ pub use usage::model_call;
 use crate::rpc::{METHOD_NOT_FOUND, Message, Rpc};
 use crate::{Effects, ErrorClass, Event, Failure, Input, Json, LogLevel, Malformed, Outcome, SessionInfo, Turn};
 use ask::OpenAsk;
+use content::Accepts;
 use request::Step;
 use usage::Tokens;
 
@@ -73,7 +79,11 @@ impl<D: Dialect> Session<D> {
     pub fn prepare(&mut self, turn: &Turn, version: Option<&str>) -> Result<(), Failure> {
         let prompt = self.dialect.prompt(turn)?;
         self.version = self.version.take().or_else(|| version.map(str::to_owned));
-        self.turn = Some((request::copied(turn), prompt));
+        let mut turn = request::copied(turn);
+        if !D::ATTACHMENTS {
+            turn.attachments.clear();
+        }
+        self.turn = Some((turn, prompt));
         Ok(())
     }
 
@@ -109,7 +119,7 @@ impl<D: Dialect> Session<D> {
             Input::Timer(HANDSHAKE) if self.is_shaking_hands() => {
                 let seconds = D::HANDSHAKE_MILLIS / 1000;
                 let message = format!("the program did not answer `initialize` of ACP within {seconds} s");
-                self.fail(Failure::new(ErrorClass::Protocol, message), out);
+                self.reject(Failure::new(ErrorClass::Protocol, message), out);
             }
             Input::Answer(answer) => self.answer(&answer, out),
             Input::Timer(number) if self.waiting == Some(number) => {
@@ -145,6 +155,7 @@ impl<D: Dialect> Session<D> {
                     self.rpc.respond(id.raw(), ask::outcome(None), out);
                 }
             }
+            Message::Request { id, method: "elicitation/create", params } => self.elicit(id, params, out),
             Message::Request { id, method, .. } => {
                 let is_ours = method.starts_with("fs/") || method.starts_with("terminal/");
                 if !is_ours && !is_known::<D>(method) {
@@ -314,60 +325,16 @@ impl<D: Dialect> Session<D> {
         for change in changes.into_iter().filter(|change| !self.applied.contains(change)) {
             self.rpc.queue(Step::Change(change));
         }
+        let accepts = Accepts::of(Json::parse(&self.agent));
+        for attachment in turn.attachments.iter().filter(|attachment| accepts.block(attachment).is_none()) {
+            let (name, kind) = (&attachment.name, &attachment.media_type);
+            out.notice(LogLevel::Warn, format!("the attachment {name} was not sent: the agent does not accept {kind}"));
+        }
         self.rpc.queue(Step::Prompt);
         self.transcript.start_turn();
         self.dialect.start_turn();
         self.is_cancelling = false;
         self.send(out);
-    }
-
-    fn failed(&mut self, step: Step, error: RpcError<'_>, out: &mut Effects) {
-        let failure = self.dialect.failure(&error);
-        let message = failure.message.clone();
-        let class = match step {
-            _ if self.turn.is_none() => return,
-            Step::Prompt if self.is_cancelling => {
-                self.transcript.end_turn(out);
-                return out.turn_ended(Outcome::Cancelled, None);
-            }
-            _ if error.needs_login() => ErrorClass::Auth,
-            // Some agents claim it and do not have it.
-            Step::Resume(id) if error.is_unknown_method() => return self.rpc.queue(Step::Load(id)),
-            Step::Change(Change { optional: true, setting, .. }) => {
-                return out.notice(LogLevel::Warn, format!("the {setting} could not be set: {message}"));
-            }
-            Step::Change(Change { setting: "model", .. }) if !error.is_unknown_method() => ErrorClass::UnknownModel,
-            Step::Change(_) => ErrorClass::InvalidOption,
-            Step::Load(_) | Step::Resume(_) | Step::Fork(_) => ErrorClass::NoSession,
-            Step::Authenticate(_) => ErrorClass::Auth,
-            Step::Initialize if failure.class == ErrorClass::Other => ErrorClass::Protocol,
-            Step::Initialize | Step::New | Step::Prompt => failure.class,
-        };
-        let mut failure = if class == failure.class {
-            failure
-        } else {
-            Failure::new(class, message).code(failure.code).status(failure.http_status)
-        };
-        if class == ErrorClass::Auth {
-            let agent = Json::parse(&self.agent);
-            failure = self.dialect.explain_login(failure, self.version.as_deref(), agent.get("authMethods"));
-        }
-        self.fail(failure, out);
-    }
-
-    /// The failure of a turn that has no session, because of what failed before.
-    fn no_session(&self) -> Failure {
-        let Some(first) = &self.failure else {
-            return Failure::new(ErrorClass::Protocol, "there is no session to continue");
-        };
-        Failure { message: format!("there is no session to continue: {}", first.message), ..first.clone() }
-    }
-
-    fn fail(&mut self, failure: Failure, out: &mut Effects) {
-        self.failure.get_or_insert_with(|| failure.clone());
-        self.rpc.clear_queue();
-        self.transcript.end_turn(out);
-        out.failed(failure);
     }
 }
 

@@ -72,6 +72,7 @@ impl Phrases {
         ("stream ended", ErrorClass::Provider),
         ("empty response", ErrorClass::Provider),
         ("server had an error", ErrorClass::Provider),
+        ("experiencing high demand", ErrorClass::Provider),
         ("command not found", ErrorClass::NotFound),
         ("no such file", ErrorClass::NotFound),
     ]);

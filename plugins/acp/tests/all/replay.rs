@@ -232,6 +232,12 @@ pub(crate) fn summary(effects: &[Effect]) -> Value {
     let (mut usage, mut session_usage): (BTreeMap<&str, u64>, BTreeMap<&str, u64>) = Default::default();
     let mut outcome = json!("unsaid");
     let mut error = Value::Null;
+    for effect in effects {
+        if let Effect::TransportFailed(failure) = effect {
+            (outcome, error) =
+                (json!("failed"), json!(format!("{:?}", failure.class).trim_start_matches("ErrorClass::")));
+        }
+    }
     for event in events {
         match event {
             Event::Message(part) if part.parent.is_none() => answer = Some(inline(&part.text).to_owned()),

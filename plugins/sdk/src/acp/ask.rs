@@ -1,6 +1,6 @@
 //! Permission requests and the answers to them.
 
-use super::{Dialect, Session, ToolFields};
+use super::{Dialect, Session, ToolFields, elicitation};
 use crate::json::Object;
 use crate::{Answer, Approvals, Ask, AskKind, Choice, ChoiceKind, Effects, Event, Json, Malformed};
 
@@ -12,6 +12,8 @@ pub(super) struct OpenAsk {
     /// The tool call that it is about.
     pub(super) tool_id: Option<String>,
     pub(super) choices: Vec<Choice>,
+    /// Whether it is an elicitation, which has other answers.
+    pub(super) is_form: bool,
 }
 
 impl OpenAsk {
@@ -27,10 +29,16 @@ impl<D: Dialect> Session<D> {
         let tool = ToolFields::read(params.get("toolCall"))?;
         let known = tool.id.str().and_then(|call| self.transcript.name_of(&call));
         let name = known.or_else(|| self.dialect.tool_name(&tool));
-        let ask = permission(id.raw(), params, name)?;
+        let mut ask = permission(id.raw(), params, name)?;
+        ask.actions = tool.actions(ask.tool.as_deref(), self.transcript.call(tool.id));
         self.transcript.announce(&tool, ask.tool.as_deref(), out);
         let approvals = self.turn.as_ref().map_or(Approvals::Ask, |(turn, _)| self.dialect.approvals(turn));
-        self.asks.push(OpenAsk { id: ask.id.clone(), tool_id: ask.tool_id.clone(), choices: ask.choices.clone() });
+        self.asks.push(OpenAsk {
+            id: ask.id.clone(),
+            tool_id: ask.tool_id.clone(),
+            choices: ask.choices.clone(),
+            is_form: false,
+        });
         match decided(&ask, approvals) {
             Some(answer) => self.answer(&answer, out),
             None => out.emit(Event::Ask(ask)),
@@ -41,9 +49,12 @@ impl<D: Dialect> Session<D> {
     pub(super) fn answer(&mut self, answer: &Answer, out: &mut Effects) {
         let Some(at) = self.asks.iter().position(|ask| ask.id == answer.ask) else { return };
         let ask = self.asks.swap_remove(at);
+        if ask.is_form {
+            return self.rpc.respond(&ask.id, elicitation::response(Some(answer)), out);
+        }
         let choice = answer.choice.as_deref();
         if let Some(call) = ask.tool_id.as_deref().filter(|_| ask.rejects(choice)) {
-            self.transcript.deny(call);
+            self.transcript.deny(call, answer.text.clone());
         }
         self.rpc.respond(&ask.id, outcome(choice), out);
     }
@@ -51,7 +62,8 @@ impl<D: Dialect> Session<D> {
     /// No answers are needed any more. The agent is told, as it waits for them.
     pub(super) fn withdraw(&mut self, out: &mut Effects) {
         for ask in std::mem::take(&mut self.asks) {
-            self.rpc.respond(&ask.id, outcome(None), out);
+            let response = if ask.is_form { elicitation::response(None) } else { outcome(None) };
+            self.rpc.respond(&ask.id, response, out);
             out.emit(Event::AskWithdrawn(ask.id));
         }
     }

@@ -35,6 +35,10 @@ pub trait Dialect: Default {
     const LAST_CALL_ONLY: bool = false;
     /// Whether the extra folders of a turn are given in the protocol. `false`: the command line names them.
     const EXTRA_DIRS: bool = false;
+    /// Whether the attachments of a turn are given in the protocol. `false`: the command line names them, or nothing does.
+    const ATTACHMENTS: bool = true;
+    /// Whether the agent is offered to ask with forms, in turns whose approvals ask.
+    const FORMS: bool = false;
     /// How long the agent may take to answer `initialize`.
     const HANDSHAKE_MILLIS: u32 = 60_000;
 

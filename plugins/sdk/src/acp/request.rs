@@ -1,5 +1,6 @@
 //! What we request of the agent, and what a turn's settings become.
 
+use super::content::Accepts;
 use super::{Change, Dialect, Session};
 use crate::json::{Object, array, quote, unescape};
 use crate::{
@@ -37,8 +38,14 @@ pub fn launch<A: Into<Arg>>(settings: &mut Settings<'_>, args: impl IntoIterator
     }
     settings.unsupported(crate::Setting::StreamText, "ACP always streams");
     settings.otherwise("it cannot be set over ACP");
-    let _: (_, _, Approvals, _) =
-        (settings.model(), settings.system_prompt(), settings.approvals(), settings.mcp_servers());
+    let _: (_, _, Approvals, _, _) = (
+        settings.model(),
+        settings.system_prompt(),
+        settings.approvals(),
+        settings.mcp_servers(),
+        // What the agent accepts of them is known only after the handshake.
+        settings.attachments(),
+    );
     // Which efforts there are is known only once the session is open.
     settings.effort(&crate::Effort::ALL);
     let mut launch = Launch::lines(args);
@@ -76,7 +83,13 @@ impl<D: Dialect> Session<D> {
             Step::Initialize => {
                 let files = Object::new().bool("readTextFile", false).bool("writeTextFile", false);
                 let session = Object::new().object("notices", Object::new()).object("compaction", Object::new());
-                let client = Object::new().object("fs", files).bool("terminal", false).object("session", session);
+                let mut client = Object::new().object("fs", files).bool("terminal", false).object("session", session);
+                // A question is offered only where somebody answers.
+                if D::FORMS
+                    && self.turn.as_ref().is_some_and(|(turn, _)| self.dialect.approvals(turn) == Approvals::Ask)
+                {
+                    client = client.object("elicitation", Object::new().object("form", Object::new()));
+                }
                 let name = Object::new().str("name", "wharf").str("version", env!("CARGO_PKG_VERSION"));
                 let params = Object::new().number("protocolVersion", PROTOCOL).object("clientCapabilities", client);
                 ("initialize", params.object("clientInfo", name))
@@ -89,8 +102,11 @@ impl<D: Dialect> Session<D> {
             Step::Change(change) => change.request(session()),
             Step::Prompt => {
                 let prompt = self.turn.as_ref().map(|(_, prompt)| prompt.as_str()).unwrap_or_default();
-                let part = Object::new().str("type", "text").str("text", prompt).finish();
-                ("session/prompt", session().raw("prompt", &array([part])))
+                let text = Object::new().str("type", "text").str("text", prompt).finish();
+                let attachments = self.turn.iter().flat_map(|(turn, _)| &turn.attachments);
+                let accepts = Accepts::of(Json::parse(&self.agent));
+                let parts = [text].into_iter().chain(attachments.filter_map(|attachment| accepts.block(attachment)));
+                ("session/prompt", session().raw("prompt", &array(parts)))
             }
         }
     }
@@ -130,7 +146,7 @@ impl<D: Dialect> Session<D> {
         let protocol = result.get("protocolVersion");
         if protocol.u64().is_some_and(|version| version != PROTOCOL) {
             let message = format!("the agent speaks version {} of ACP, and not {PROTOCOL}", protocol.raw());
-            self.fail(Failure::new(ErrorClass::Protocol, message), out);
+            self.reject(Failure::new(ErrorClass::Protocol, message), out);
             return false;
         }
         let version = result.at(&["agentInfo", "version"]).string();
@@ -162,7 +178,7 @@ pub(super) fn copied(turn: &Turn) -> Turn {
     let ToolRules { allow, deny, only, without } = &turn.tools;
     Turn {
         prompt: String::new(),
-        attachments: vec![],
+        attachments: turn.attachments.clone(),
         policy: vec![],
         caller_tools: vec![],
         hooks: turn.hooks,

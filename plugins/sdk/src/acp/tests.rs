@@ -118,8 +118,9 @@ impl<D: Dialect + 'static> Talk<D> {
     }
 
     fn outcomes(&self) -> Vec<Outcome> {
-        let ends = events(&self.effects).into_iter().filter_map(|event| match event {
-            Event::TurnEnded(end) => Some(end.outcome.clone()),
+        let ends = self.effects.iter().filter_map(|effect| match effect {
+            Effect::Emit(Event::TurnEnded(end)) => Some(end.outcome.clone()),
+            Effect::TransportFailed(failure) => Some(Outcome::Failed(failure.clone())),
             _ => None,
         });
         ends.collect()

@@ -1,6 +1,6 @@
 //! The fields of a tool call, and what agents put into them.
 
-use crate::{ChangeKind, FileChange, Json, Malformed, Text, ToolStatus};
+use crate::{ChangeKind, Diff, FileChange, Json, Malformed, Text, ToolCall, ToolKind, ToolStatus};
 
 /// The fields of a `tool_call`, a `tool_call_update`, or the `toolCall` of a permission request.
 #[derive(Debug, Clone, Copy)]
@@ -40,6 +40,19 @@ impl<'a> ToolFields<'a> {
         };
         let title = || self.title.string().filter(|title| is_name(title));
         self.name.string().or_else(in_meta).or_else(title).or_else(|| self.kind.string())
+    }
+
+    /// The call as it is reported, without its output.
+    pub(super) fn reported(&self, id: &str, name: Option<String>, status: ToolStatus) -> ToolCall {
+        ToolCall {
+            name,
+            kind: self.tool_kind(),
+            title: self.title.string(),
+            input: self.input.verbatim(),
+            paths: self.paths(),
+            diffs: self.diffs(),
+            ..ToolCall::new(id, status)
+        }
     }
 
     /// The status, if the update has one.
@@ -101,6 +114,46 @@ impl<'a> ToolFields<'a> {
         })
     }
 
+    /// The kind, if the update has one.
+    pub(super) fn tool_kind(&self) -> Option<ToolKind> {
+        Some(match self.kind.name()? {
+            "read" => ToolKind::Read,
+            "edit" => ToolKind::Edit,
+            "delete" => ToolKind::Delete,
+            "move" => ToolKind::Move,
+            "search" => ToolKind::Search,
+            "execute" => ToolKind::Execute,
+            "fetch" => ToolKind::Fetch,
+            "think" => ToolKind::Think,
+            _ => ToolKind::Other,
+        })
+    }
+
+    /// The input as JSON. Kimi writes it into the text while it is streamed.
+    pub(super) fn known_input(&self) -> Option<String> {
+        if self.input.is_object() {
+            return Some(self.input.raw().to_owned());
+        }
+        let text = self.content.items().find_map(|item| item.at(&["content", "text"]).string())?;
+        Some(text).filter(|text| self.status().is_some_and(|status| status == ToolStatus::Running) && is_object(text))
+    }
+
+    /// The files that the tool touches. The location of a command is only where it runs.
+    pub(super) fn paths(&self) -> Vec<String> {
+        let runs = self.kind.is("execute");
+        let paths = self.locations.items().map(|location| location.get("path")).filter_map(Json::string);
+        paths.filter(|_| !runs).collect()
+    }
+
+    /// How the tool changes files.
+    pub(super) fn diffs(&self) -> Vec<Diff> {
+        let diffs = self.content.items().filter(|item| item.get("type").is("diff")).filter_map(|item| {
+            let [path, old, new] = item.select(["path", "oldText", "newText"]).ok()?;
+            Some(Diff { path: path.string()?, old: old.text(), new: new.text()? })
+        });
+        diffs.collect()
+    }
+
     /// The files of a tool that changes files and shows no differences.
     pub(super) fn changed_locations(&self) -> impl Iterator<Item = FileChange> + 'a {
         let kind = match self.kind.name() {
@@ -114,6 +167,12 @@ impl<'a> ToolFields<'a> {
         let paths = self.locations.items().map(|location| location.get("path")).chain(named);
         paths.filter_map(move |path| Some(FileChange { path: path.string()?, kind: kind?, added: None, removed: None }))
     }
+}
+
+/// Whether a text is a JSON object with fields.
+fn is_object(text: &str) -> bool {
+    let json = Json::parse(text);
+    json.is_object() && json.fields().next().is_some()
 }
 
 /// Whether a title is the name of a tool, and not a sentence about what it does.

@@ -3,12 +3,14 @@
 //! Chunks of text belong together until another kind of text, another message or a tool call comes. Their ids are ours:
 //! few agents name their messages.
 
-use super::Dialect;
+use super::action::Known;
 pub use super::tool::ToolFields;
+use super::{Dialect, activity};
 use crate::{
     Calls, ContextUsage, Effects, Event, Failure, FileChange, Json, LogLevel, Malformed, PlanItem, PlanStatus, Text,
-    ToolCall, ToolStatus, Usage, UsageScope,
+    ToolStatus, Usage, UsageScope,
 };
+use std::mem::take;
 
 /// The kind of a text.
 #[derive(Debug, PartialEq, Eq, Clone, Copy)]
@@ -35,6 +37,9 @@ struct Call {
     name: Option<String>,
     /// Whether the name is only the kind: a better one may follow.
     is_kind: bool,
+    kind: Option<String>,
+    /// JSON.
+    input: Option<String>,
     status: ToolStatus,
     /// The files that it changes if it succeeds, by their differences.
     changes: Vec<FileChange>,
@@ -57,8 +62,8 @@ pub struct Transcript {
     count: u32,
     open: Option<OpenText>,
     calls: Calls<Call>,
-    /// The calls that were rejected in this turn.
-    denied: Vec<String>,
+    /// The calls that were rejected in this turn, with the reason if there is one.
+    denied: Vec<(String, Option<String>)>,
     had: Had,
     /// Whether the agent was asked to stop.
     is_cancelling: bool,
@@ -172,7 +177,7 @@ impl Transcript {
     /// The turn is over: what is open never ends.
     pub(super) fn end_turn(&mut self, out: &mut Effects) {
         self.close(out);
-        let is_denied = |id: &str| self.denied.iter().any(|denied| denied == id);
+        let is_denied = |id: &str| self.denied.iter().any(|(denied, _)| denied == id);
         let status = |id: &str| if is_denied(id) { ToolStatus::Denied } else { ToolStatus::Cancelled };
         self.calls.end(out, |id, _| Some(status(id)));
     }
@@ -192,18 +197,24 @@ impl Transcript {
         let status = ToolStatus::Pending;
         let (changes, locations) = (tool.changes().collect(), tool.changed_locations().collect());
         let is_kind = name.is_some_and(|name| tool.kind.is(name));
-        self.calls.open(&id, Call { name: name.map(str::to_owned), is_kind, status, changes, locations });
-        out.tool(ToolCall {
-            name: name.map(str::to_owned),
-            title: tool.title.string(),
-            input: tool.input.verbatim(),
-            ..ToolCall::new(&*id, status)
-        });
+        let (kind, input) = (tool.kind.string(), tool.known_input());
+        self.calls.open(&id, Call { name: name.map(str::to_owned), is_kind, kind, input, status, changes, locations });
+        out.tool(tool.reported(&id, name.map(str::to_owned), status));
     }
 
     /// A call was rejected: if it fails, it was denied.
-    pub(super) fn deny(&mut self, call: &str) {
-        self.denied.push(call.to_owned());
+    pub(super) fn deny(&mut self, call: &str, reason: Option<String>) {
+        self.denied.push((call.to_owned(), reason));
+    }
+
+    /// What is known about an open call.
+    pub(super) fn call(&self, id: Json<'_>) -> Known<'_> {
+        let call = id.str().and_then(|id| self.calls.get(&id));
+        call.map_or_else(Known::default, |call| Known {
+            kind: call.kind.as_deref(),
+            input: call.input.as_deref(),
+            changes: if call.changes.is_empty() { &call.locations } else { &call.changes },
+        })
     }
 
     /// Handles one update of the session.
@@ -229,14 +240,8 @@ impl Transcript {
             }
             "usage_update" => self.usage_update(update, out),
             "notice" => notice(update, out),
-            "compaction_update" => out.emit(Event::Other(("compaction".to_owned(), update.raw().to_owned()))),
-            "available_commands_update"
-            | "compaction_summary_chunk"
-            | "config_option_update"
-            | "current_mode_update"
-            | "session_info_update"
-            | "user_message_chunk" => {}
-            known if D::IGNORED.contains(known) => {}
+            "compaction_summary_chunk" | "config_option_update" => {}
+            known if activity::report(known, update, out) || D::IGNORED.contains(known) => {}
             other => out.unknown(other),
         }
         Ok(())
@@ -281,20 +286,17 @@ impl Transcript {
         let name = kept.or_else(|| dialect.tool_name(&tool)).or_else(|| known.and_then(|call| call.name.clone()));
         let is_kind = !is_kept && name.as_deref().is_none_or(|name| tool.kind.is(name));
         let status = tool.status().or(known.map(|call| call.status)).unwrap_or(ToolStatus::Running);
-        let mut call = ToolCall {
-            name: name.clone(),
-            title: tool.title.string(),
-            input: tool.input.verbatim(),
-            ..ToolCall::new(&id, status)
-        };
+        let mut call = tool.reported(&id, name.clone(), status);
         let is_final = |status| matches!(status, ToolStatus::Succeeded | ToolStatus::Failed);
         // Text and exit code of a call that still runs may be those of its input, or a placeholder.
         if is_final(status) {
             call.output = tool.output_text();
             call.exit_code = tool.exit_code();
         }
-        if status == ToolStatus::Failed && self.denied.contains(&id) {
+        if let Some((_, reason)) = self.denied.iter().find(|(denied, _)| status == ToolStatus::Failed && *denied == id)
+        {
             call.status = ToolStatus::Denied;
+            call.denied_because.clone_from(reason);
         }
         dialect.tool(&tool, &mut call, self);
         if self.is_cancelling && call.status == ToolStatus::Failed {
@@ -302,15 +304,19 @@ impl Transcript {
         }
         let (status, is_open) = (call.status, matches!(call.status, ToolStatus::Pending | ToolStatus::Running));
         out.tool(call);
-        let known = self.calls.close(&id);
-        let (mut changes, mut locations) = known.map(|call| (call.changes, call.locations)).unwrap_or_default();
+        let known = self.calls.get_mut(&id);
+        let (mut changes, mut locations, kind, input) = known
+            .map(|call| (take(&mut call.changes), take(&mut call.locations), call.kind.take(), call.input.take()))
+            .unwrap_or_default();
         // The end of a call repeats its differences.
         add_new(&mut changes, tool.changes());
         add_new(&mut locations, tool.changed_locations());
         if is_open {
-            self.calls.open(&id, Call { name, is_kind, status, changes, locations });
+            let (kind, input) = (tool.kind.string().or(kind), tool.known_input().or(input));
+            self.calls.open(&id, Call { name, is_kind, kind, input, status, changes, locations });
             return Ok(());
         }
+        self.calls.close(&id);
         let changes = if changes.is_empty() { locations } else { changes };
         for change in changes.into_iter().filter(|_| status == ToolStatus::Succeeded) {
             out.emit(Event::FileChange(change));
