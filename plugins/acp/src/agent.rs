@@ -80,9 +80,13 @@ impl Agent {
         }
     }
 
-    /// Whether it never asks.
-    pub(crate) fn never_asks(self) -> bool {
-        self == Agent::Pi
+    /// What to tell a user whose approvals it does not follow: it has no mode in which it asks for everything.
+    pub(crate) fn disobeys(self) -> Option<&'static str> {
+        match self {
+            Agent::Pi => Some("this agent never asks: it does what it wants, whatever the approvals are"),
+            Agent::Grok => Some("this agent runs some commands without asking, also ones that change files"),
+            _ => None,
+        }
     }
 }
 

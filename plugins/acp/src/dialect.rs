@@ -72,8 +72,8 @@ impl Dialect for AnyAgent {
         } else if turn.approvals != Approvals::AllowAll {
             changes.extend(self.agent.asking_mode().and_then(|mode| offer.mode(mode)));
         }
-        if turn.approvals != Approvals::AllowAll && self.agent.never_asks() {
-            out.notice(LogLevel::Warn, "this agent never asks: it does what it wants, whatever the approvals are");
+        if let Some(warning) = self.agent.disobeys().filter(|_| turn.approvals != Approvals::AllowAll) {
+            out.notice(LogLevel::Warn, warning);
         }
         changes
     }

@@ -9,7 +9,7 @@ struct Totals {
     input: u64,
     output: u64,
     cached: u64,
-    cost_micros: u64,
+    cost_micros: Option<u64>,
 }
 
 /// The totals before this turn, and the latest ones.
@@ -29,7 +29,7 @@ impl SessionTotals {
         let meta = update.get("_meta");
         let figure = |key: &str| meta.get(key).u64();
         let (Some(input), Some(output)) = (figure("promptTokens"), figure("completionTokens")) else { return };
-        let cost_micros = update.at(&["cost", "amount"]).micros().unwrap_or(0);
+        let cost_micros = update.at(&["cost", "amount"]).micros();
         let totals = Totals { input, output, cached: figure("cachedTokens").unwrap_or(0), cost_micros };
         self.before.get_or_insert(totals);
         self.latest = Some(totals);
@@ -46,7 +46,7 @@ impl SessionTotals {
             input: added(|totals| totals.input),
             output: added(|totals| totals.output),
             cache_read: added(|totals| totals.cached),
-            cost_micros: added(|totals| totals.cost_micros),
+            cost_micros: latest.cost_micros.map(|cost| cost.saturating_sub(before.cost_micros.unwrap_or(0))),
             ..Usage::new(UsageScope::TurnTotal, "acp-session", true)
         });
     }

@@ -107,7 +107,7 @@ fn a_missing_login_names_the_ways_that_the_agent_offers() {
     );
 }
 
-/// Goose and Vibe may be set up to allow everything; pi has no such mode.
+/// Goose and Vibe may be set up to allow everything; pi and Grok have no mode in which they always ask.
 #[test]
 fn an_agent_is_put_into_the_mode_in_which_it_asks() {
     let modes = json!({"currentModeId": "auto", "availableModes": [{"id": "auto"}, {"id": "approve"}, {"id": "ask"}]});
@@ -116,6 +116,7 @@ fn an_agent_is_put_into_the_mode_in_which_it_asks() {
         ("@mistralai/mistral-vibe", Approvals::Deny, Some("ask"), false),
         ("goose", Approvals::AllowAll, None, false),
         ("pi-acp", Approvals::Deny, None, true),
+        ("grok", Approvals::Ask, None, true),
         ("something else", Approvals::Ask, None, false),
     ] {
         let mut run = Run::start(&plain(|turn| turn.approvals = approvals));
