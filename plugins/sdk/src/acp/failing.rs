@@ -15,6 +15,9 @@ impl<D: Dialect> Session<D> {
             message = format!("the agent rejected the model {model}: {message}");
         }
         let is_handshake = step == Step::Initialize;
+        if is_handshake {
+            message = format!("the program rejected the ACP handshake: {message}");
+        }
         let class = match step {
             _ if self.turn.is_none() => return,
             Step::Prompt if self.is_cancelling => {
@@ -35,7 +38,7 @@ impl<D: Dialect> Session<D> {
             Step::Initialize | Step::New | Step::Prompt => failure.class,
         };
         let mut failure = if class == failure.class {
-            failure
+            Failure { message, ..failure }
         } else {
             Failure::new(class, message).code(failure.code).status(failure.http_status)
         };
