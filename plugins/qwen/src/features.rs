@@ -95,12 +95,9 @@ impl Features {
                 lines |= capability;
             }
         }
-        let acp = always
-            | Capabilities::EFFORT_LEVELS
-            | Capabilities::DUPLEX
-            | Capabilities::ASKS
-            | Capabilities::INTERRUPT
-            | Capabilities::MCP_SERVERS;
+        // No efforts: only some models offer them, and only in the protocol it is known which.
+        let acp =
+            always | Capabilities::DUPLEX | Capabilities::ASKS | Capabilities::INTERRUPT | Capabilities::MCP_SERVERS;
         binary.transports.clear();
         binary.transport(Transport::Lines.name(), lines);
         binary.transport(Transport::Acp.name(), acp);
@@ -148,6 +145,7 @@ mod tests {
         let lacks = Capabilities::PROMPT_VIA_ARG
             | Capabilities::SYSTEM_PROMPT_FILE
             | Capabilities::COST_TRACKING
+            | Capabilities::EFFORT_LEVELS
             | Capabilities::MODEL_SHORTHANDS
             | Capabilities::BUDGET_CAP
             | Capabilities::AUTOPILOT

@@ -10,11 +10,8 @@ use crate::shell::exit_code;
 use crate::tools;
 use wharf_adapter::{
     ChangeKind, Effects, Event, FileChange, Json, Malformed, PlanItem, PlanStatus, Text, ToolCall, ToolStatus,
-    UsageScope,
+    UsageScope, text,
 };
-
-/// The beginning of the result of a tool that was denied.
-const DENIED: &str = "Qwen Code requires permission to use ";
 
 /// The beginning of the result of a tool that was requested by a model call that failed.
 const SKIPPED: &str = "Skipped because the provider attempt was retried";
@@ -114,7 +111,7 @@ impl LineParser {
         let id = id.string().ok_or(Malformed)?;
         let head = content.name().unwrap_or_default();
         let status = match is_error.is_true() {
-            true if head.starts_with(DENIED) => ToolStatus::Denied,
+            true if is_denial(head) => ToolStatus::Denied,
             true if head.starts_with(SKIPPED) => ToolStatus::Cancelled,
             true => ToolStatus::Failed,
             false => ToolStatus::Succeeded,
@@ -140,6 +137,12 @@ impl LineParser {
         }
         Ok(())
     }
+}
+
+/// Whether the result of a tool says that the tool was denied: the tool as such, or what it was to do.
+fn is_denial(head: &str) -> bool {
+    head.starts_with("Qwen Code requires permission to use ")
+        || (head.starts_with("This ") && text::contains(head, " invocation was denied by permission rules"))
 }
 
 fn plan_item(todo: Json<'_>) -> Option<PlanItem> {

@@ -3,7 +3,8 @@
 use crate::{outcomes, run, run_in, texts, usages};
 use wharf_adapter::testing::{binary, events, inline, play, turn};
 use wharf_adapter::{
-    Adapter, ChangeKind, Effect, ErrorClass, Event, FileChange, McpStatus, Outcome, SessionChoice, Stream, UsageScope,
+    Adapter, ChangeKind, Effect, ErrorClass, Event, FileChange, McpStatus, Outcome, SessionChoice, Stream, ToolStatus,
+    UsageScope,
 };
 use wharf_adapter_qwen::Qwen;
 
@@ -217,6 +218,24 @@ fn a_written_file_is_reported_if_the_tool_succeeded() {
     assert_eq!(ended(false, "Successfully created and wrote to new file: /w/a."), [change(ChangeKind::Created)]);
     assert_eq!(ended(false, "Successfully overwrote file: /w/a."), [change(ChangeKind::Edited)]);
     assert_eq!(ended(true, "File /w/a has not been read in this session."), []);
+}
+
+/// Captured: a command that writes a file, with a rule that allows commands and one that denies edits.
+#[test]
+fn a_denied_call_of_an_allowed_tool_is_denied() {
+    let call = r#"{"type":"tool_use","id":"t","name":"run_shell_command","input":{"command":"touch x"}}"#;
+    let denial =
+        r#"This \"run_shell_command\" invocation was denied by permission rules. Matching deny rule: \"edit\"."#;
+    let result = format!(r#"{{"type":"tool_result","tool_use_id":"t","is_error":true,"content":"{denial}"}}"#);
+    let line = format!(r#"{{"type":"user","message":{{"role":"user","content":[{result}]}}}}"#);
+    let effects = run(&[message("a", call, 5), line]);
+    let ended = events(&effects).into_iter().find_map(|event| match event {
+        Event::Tool(call) if call.status != ToolStatus::Running => Some(call.clone()),
+        _ => None,
+    });
+    let ended = ended.expect("the end of the tool");
+    assert_eq!(ended.status, ToolStatus::Denied);
+    assert!(ended.denied_because.is_some_and(|because| because.ends_with("deny rule: \"edit\".")));
 }
 
 #[test]
