@@ -8,9 +8,9 @@ mod tool_name;
 
 use crate::command::mode;
 use crate::failure::{self, LOGIN};
-use crate::prompt;
 use crate::result::INPUT_INCLUDES_CACHED;
 use crate::shell::exit_code;
+use crate::{prompt, tools};
 use wharf_adapter::acp::{Change, Dialect, Offer, RpcError, TextKind, ToolFields, Transcript};
 use wharf_adapter::{
     Approvals, Effects, Event, Failure, Ignored, Json, LogLevel, Malformed, Outcome, Retry, ToolCall, ToolStatus, Turn,
@@ -98,6 +98,10 @@ impl Dialect for Acp {
     fn tool(&mut self, tool: &ToolFields<'_>, call: &mut ToolCall, _transcript: &Transcript) {
         call.parent = parent(tool.meta).map(Into::into);
         call.mcp_server = tool.meta.get("serverId").string();
+        let said = tool.content.items().next().and_then(|item| item.at(&["content", "text"]).name());
+        if call.status == ToolStatus::Failed && said.is_some_and(tools::is_denial) {
+            call.status = ToolStatus::Denied;
+        }
         if call.status == ToolStatus::Denied {
             call.denied_because = tool.content.items().next().and_then(|item| item.at(&["content", "text"]).string());
         }

@@ -10,7 +10,7 @@ use crate::shell::exit_code;
 use crate::tools;
 use wharf_adapter::{
     ChangeKind, Effects, Event, FileChange, Json, Malformed, PlanItem, PlanStatus, Text, ToolCall, ToolStatus,
-    UsageScope, text,
+    UsageScope,
 };
 
 /// The beginning of the result of a tool that was requested by a model call that failed.
@@ -111,7 +111,7 @@ impl LineParser {
         let id = id.string().ok_or(Malformed)?;
         let head = content.name().unwrap_or_default();
         let status = match is_error.is_true() {
-            true if is_denial(head) => ToolStatus::Denied,
+            true if tools::is_denial(head) => ToolStatus::Denied,
             true if head.starts_with(SKIPPED) => ToolStatus::Cancelled,
             true => ToolStatus::Failed,
             false => ToolStatus::Succeeded,
@@ -137,12 +137,6 @@ impl LineParser {
         }
         Ok(())
     }
-}
-
-/// Whether the result of a tool says that the tool was denied: the tool as such, or what it was to do.
-fn is_denial(head: &str) -> bool {
-    head.starts_with("Qwen Code requires permission to use ")
-        || (head.starts_with("This ") && text::contains(head, " invocation was denied by permission rules"))
 }
 
 fn plan_item(todo: Json<'_>) -> Option<PlanItem> {

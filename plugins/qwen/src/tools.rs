@@ -1,7 +1,6 @@
-//! What is known of Qwen Code's tools by their names.
+//! What is known of Qwen Code's tools: by their names, and by what their results say.
 
-use wharf_adapter::ToolKind;
-use wharf_adapter::json::Json;
+use wharf_adapter::{Json, ToolKind, text};
 
 /// What a tool does.
 pub(crate) fn kind(name: &str) -> ToolKind {
@@ -26,6 +25,12 @@ pub(crate) fn server(name: &str) -> Option<String> {
 pub(crate) fn paths(input: Json<'_>) -> Vec<String> {
     let path = input.first_of(&["file_path", "absolute_path", "notebook_path", "path"]);
     path.filled().map(Into::into).into_iter().collect()
+}
+
+/// Whether the result of a tool says that the tool was denied: the tool as such, or what it was to do.
+pub(crate) fn is_denial(head: &str) -> bool {
+    head.starts_with("Qwen Code requires permission to use ")
+        || (head.starts_with("This ") && text::contains(head, " invocation was denied by permission rules"))
 }
 
 #[cfg(test)]

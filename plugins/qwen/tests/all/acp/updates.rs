@@ -81,6 +81,23 @@ fn an_empty_chunk_has_figures_and_no_text() {
     assert!(usages(&effects).is_empty());
 }
 
+/// Measured: a rule denies it, nobody was asked.
+#[test]
+fn a_tool_that_a_rule_denies_is_denied() {
+    let denial = r#"Qwen Code requires permission to use \"run_shell_command\", but that permission was declined."#;
+    let content = format!(r#"[{{"type":"content","content":{{"type":"text","text":"{denial}"}}}}]"#);
+    let failed = update(
+        &format!(
+            r#"{{"sessionUpdate":"tool_call_update","toolCallId":"t","status":"failed","content":{content},
+        "_meta":{{"toolName":"run_shell_command"}}}}"#
+        )
+        .replace('\n', ""),
+    );
+    let effects = prompted(&[failed, chunk("Done.", "{}"), END.to_owned()]);
+    assert_eq!(tools(&effects), [("run_shell_command".to_owned(), None, ToolStatus::Denied, None)]);
+    assert_eq!(outcomes(&effects), [Outcome::Completed]);
+}
+
 /// A rejection that the model answers is not the end.
 #[test]
 fn a_turn_that_goes_on_after_a_rejection_is_complete() {
