@@ -3,7 +3,6 @@
 use crate::bench::BenchArgs;
 use crate::dist::DistArgs;
 use crate::real::RealArgs;
-use clap::error::ErrorKind;
 use clap::{CommandFactory as _, Parser, Subcommand};
 use std::ffi::OsString;
 use std::num::NonZeroU32;
@@ -22,12 +21,7 @@ pub(crate) struct Args {
 impl Args {
     /// Parses a command line, the program's name included.
     pub(crate) fn read<A: Into<OsString> + Clone>(line: impl IntoIterator<Item = A>) -> Result<Args, clap::Error> {
-        let args = Args::try_parse_from(line)?;
-        // An agent and a version that are each valid may not belong together, which clap cannot express.
-        if let Some(Task::Real(real)) = &args.task {
-            real.check().map_err(|message| Args::command().error(ErrorKind::ValueValidation, message))?;
-        }
-        Ok(args)
+        Args::try_parse_from(line)
     }
 
     /// Prints the help to stdout.

@@ -1,16 +1,14 @@
-//! The suite of real agents: installs them and starts the suite, without a network if the system allows it.
+//! The suite of real agents: lets it install them, and starts it without a network if the system allows it.
 //!
 //! Agents are installed in the target folder, never for the user, and without their install scripts. The suite gives
 //! them a separate home, fake keys and nothing of this environment; see `tests/real`.
 
 mod args;
-mod install;
 
 use crate::command::{Command, Error, log};
 use crate::tasks::build_wharf;
 use crate::workspace::Workspace;
 pub(crate) use args::RealArgs;
-use install::Install;
 use std::env;
 use std::path::{Path, PathBuf};
 
@@ -20,31 +18,44 @@ pub(crate) fn run(args: &RealArgs, workspace: &Workspace) -> Result<(), Error> {
         log("xtask: the suite of real agents: skipped (--offline)");
         return Ok(());
     }
-    let folder = workspace.target.join("real");
-    let mut installed = vec![];
-    for agent in args.agents() {
-        let install = Install::new(agent, &folder);
-        match install.ensure(workspace) {
-            Ok(()) => installed.push(install),
-            Err(error) if args.ci => {
-                log(&format!("xtask: {}: skipped, it cannot be installed: {error}", install.agent));
-            }
-            Err(error) => return Err(error),
-        }
-    }
-    if installed.is_empty() {
-        return Ok(());
-    }
-    let wharf = wharf(workspace)?;
     Command::cargo(&["build", "--locked", "--package", "wharf-real-suite"]).run(workspace)?;
+    let suite = text(&workspace.debug_program("wharf-real-suite"));
+    let folder = ["--folder".to_owned(), text(&workspace.target.join("real"))];
+    Command::new(&suite, &["install"]).args(args.selection()).args(folder.clone()).run(workspace)?;
     let isolation = Isolation::find(workspace);
     log(&format!("xtask: {}", isolation.describe()));
-    // Run all of them, so that one failure does not hide another.
-    let mut result = Ok(());
-    for install in &installed {
-        result = suite(args, workspace, &isolation, &wharf, install).run(workspace).and(result);
+    let mut line = vec![suite];
+    match &args.by_hand {
+        Some(_) => line.push("by-hand".to_owned()),
+        None => {
+            line.push("run".to_owned());
+            line.extend(run_args(args, workspace)?);
+        }
     }
-    result
+    line.extend(args.selection());
+    line.extend(folder);
+    line.extend(["--work".to_owned(), text(&workspace.target.join("real").join("work"))]);
+    let path = env::var("PATH").unwrap_or_default();
+    line.extend(["--path".to_owned(), search_path(&path, &|folder| folder.join("node").is_file())]);
+    line.extend(args.by_hand.iter().flatten().cloned());
+    isolation.wrap(line).run(workspace)
+}
+
+/// The arguments of a run, beside what it selects.
+fn run_args(args: &RealArgs, workspace: &Workspace) -> Result<Vec<String>, Error> {
+    let tests = workspace.root.join("tests").join("real");
+    let mut all = args.scenario();
+    all.extend(args::option("--adapter", env::var("WHARF_REAL_ADAPTER").ok().as_ref()));
+    all.extend(["--wharf".to_owned(), text(&wharf(workspace)?)]);
+    all.extend(["--results".to_owned(), text(&tests.join("results.jsonl"))]);
+    if !args.ci {
+        all.extend(["--page".to_owned(), text(&workspace.root.join("docs").join("compatibility.md"))]);
+    }
+    Ok(all)
+}
+
+fn text(path: &Path) -> String {
+    path.to_string_lossy().into_owned()
 }
 
 /// The binary under test: the one in `WHARF_BIN`, or one that is built now.
@@ -54,32 +65,6 @@ fn wharf(workspace: &Workspace) -> Result<PathBuf, Error> {
     }
     build_wharf().run(workspace)?;
     Ok(workspace.debug_program("wharf"))
-}
-
-fn suite(args: &RealArgs, workspace: &Workspace, isolation: &Isolation, wharf: &Path, install: &Install) -> Command {
-    let text = |path: &Path| path.to_string_lossy().into_owned();
-    let mut line = vec![
-        text(&workspace.debug_program("wharf-real-suite")),
-        "--agent".to_owned(),
-        install.agent.name.as_str().to_owned(),
-        "--version".to_owned(),
-        install.agent.version.clone(),
-        "--install".to_owned(),
-        text(&install.folder),
-        "--work".to_owned(),
-        text(&workspace.target.join("real").join("work").join(install.agent.to_string())),
-        "--wharf".to_owned(),
-        text(wharf),
-        "--path".to_owned(),
-        search_path(env::var("PATH").unwrap_or_default().as_str(), &|folder| folder.join("node").is_file()),
-    ];
-    for (name, value) in [("--scenario", &args.scenario), ("--adapter", &env::var("WHARF_REAL_ADAPTER").ok())] {
-        line.extend(value.iter().flat_map(|value| [name.to_owned(), value.clone()]));
-    }
-    if !args.ci && install.agent.pinned {
-        line.extend(["--table".to_owned(), text(&workspace.root.join("docs").join("compatibility.md"))]);
-    }
-    isolation.wrap(line)
 }
 
 /// The agents' PATH: the system's folders, and the folder of `node`, which older agents need.

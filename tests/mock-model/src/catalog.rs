@@ -7,10 +7,24 @@ pub(crate) fn get(path: &str, base: &str) -> Option<Value> {
     match path {
         "/models" => Some(json!({ "object": "list", "data": copilot_models() })),
         "/v1/models" => Some(models()),
+        "/v1beta/models" => Some(json!({ "models": NAMES.map(|(id, name)| gemini_model(id, name)) })),
         "/copilot_internal/user" => Some(copilot_user(base)),
         "/user" => Some(json!({ "login": "mock-user", "id": 1, "type": "User" })),
-        _ => None,
+        _ => {
+            let id = path.strip_prefix("/v1beta/models/")?;
+            NAMES.iter().find(|(known, _)| *known == id).map(|(id, name)| gemini_model(id, name))
+        }
     }
+}
+
+/// The models that are not Copilot's.
+const NAMES: [(&str, &str); 2] = [("mock-model", "Mock Model"), ("mock-model-mini", "Mock Model Mini")];
+
+fn gemini_model(id: &str, name: &str) -> Value {
+    json!({
+        "name": format!("models/{id}"), "version": "1", "displayName": name, "inputTokenLimit": 200_000,
+        "outputTokenLimit": 32_000, "supportedGenerationMethods": ["generateContent", "countTokens"],
+    })
 }
 
 /// One list that the clients of both `OpenAI` and Anthropic can read.
@@ -21,7 +35,7 @@ fn models() -> Value {
             "object": "model", "owned_by": "mock",
         })
     };
-    let data = [model("mock-model", "Mock Model"), model("mock-model-mini", "Mock Model Mini")];
+    let data = NAMES.map(|(id, name)| model(id, name));
     json!({ "object": "list", "data": data, "has_more": false, "first_id": "mock-model", "last_id": "mock-model-mini" })
 }
 

@@ -1,6 +1,7 @@
 //! The wire formats between agents and models. Each encodes the same step differently; none of them does any I/O.
 
 mod chat;
+mod gemini;
 mod messages;
 mod responses;
 
@@ -16,7 +17,12 @@ pub(crate) enum Format {
     Responses,
     /// Anthropic's messages.
     Messages,
+    /// Google's `generateContent` and `streamGenerateContent`.
+    Gemini,
 }
+
+/// The end of the path of a stream of Gemini.
+const STREAM_CONTENT: &str = ":streamGenerateContent";
 
 /// An event of a stream.
 #[derive(Debug, PartialEq)]
@@ -62,31 +68,58 @@ impl Frame {
 impl Format {
     /// The format for a path, if it is an inference endpoint.
     pub(crate) fn for_path(path: &str) -> Option<Format> {
-        [(Format::Chat, "/chat/completions"), (Format::Responses, "/responses"), (Format::Messages, "/v1/messages")]
-            .into_iter()
-            .find_map(|(format, suffix)| path.ends_with(suffix).then_some(format))
+        let ends = [
+            (Format::Chat, "/chat/completions"),
+            (Format::Responses, "/responses"),
+            (Format::Messages, "/v1/messages"),
+            (Format::Gemini, ":generateContent"),
+            (Format::Gemini, STREAM_CONTENT),
+        ];
+        ends.into_iter().find_map(|(format, end)| path.ends_with(end).then_some(format))
+    }
+
+    /// Whether the answer is a stream.
+    pub(crate) fn is_streamed(self, path: &str, request: &Value) -> bool {
+        match self {
+            Format::Gemini => path.ends_with(STREAM_CONTENT),
+            _ => request["stream"] == true,
+        }
+    }
+
+    /// The name of the model that is asked.
+    pub(crate) fn model(self, path: &str, request: &Value) -> String {
+        let in_path = path.rsplit('/').next().and_then(|last| last.split(':').next());
+        match self {
+            Format::Gemini => in_path.unwrap_or_default().to_owned(),
+            _ => request["model"].as_str().unwrap_or_default().to_owned(),
+        }
     }
 
     /// The step as a stream. `serial` makes the ids of different answers unique.
-    pub(crate) fn stream(self, request: &Value, step: &Step, serial: &str) -> Stream {
+    pub(crate) fn stream(self, model: &str, step: &Step, serial: &str) -> Stream {
         match self {
-            Format::Chat => chat::stream(request, step, serial),
-            Format::Responses => responses::stream(request, step, serial),
-            Format::Messages => messages::stream(request, step, serial),
+            Format::Chat => chat::stream(model, step, serial),
+            Format::Responses => responses::stream(model, step, serial),
+            Format::Messages => messages::stream(model, step, serial),
+            Format::Gemini => gemini::stream(model, step, serial),
         }
     }
 
     /// The step as one response.
-    pub(crate) fn complete(self, request: &Value, step: &Step, serial: &str) -> Value {
+    pub(crate) fn complete(self, model: &str, step: &Step, serial: &str) -> Value {
         match self {
-            Format::Chat => chat::complete(request, step, serial),
-            Format::Responses => responses::complete(request, step, serial),
-            Format::Messages => messages::complete(request, step, serial),
+            Format::Chat => chat::complete(model, step, serial),
+            Format::Responses => responses::complete(model, step, serial),
+            Format::Messages => messages::complete(model, step, serial),
+            Format::Gemini => gemini::complete(model, step, serial),
         }
     }
 
     /// The body of a failure with this status.
     pub(crate) fn failure(self, step: &Step, status: u16) -> Value {
+        if self == Format::Gemini {
+            return gemini::failure(step, status);
+        }
         let kind = match status {
             401 => "authentication_error",
             403 => "permission_error",
@@ -102,23 +135,9 @@ impl Format {
         }
         match self {
             Format::Messages => json!({ "type": "error", "error": error, "request_id": "req_mock" }),
-            Format::Chat | Format::Responses => json!({ "error": error }),
+            Format::Chat | Format::Responses | Format::Gemini => json!({ "error": error }),
         }
     }
-}
-
-/// The text of all user messages in a request, without tool results. The formats differ only in the name of the field.
-pub(crate) fn user_text(request: &Value) -> String {
-    let turns = request["messages"].as_array().or_else(|| request["input"].as_array());
-    let messages = turns.into_iter().flatten().filter(|turn| turn["role"] == "user");
-    let mut all: Vec<&str> = messages.flat_map(|turn| texts(&turn["content"])).collect();
-    all.extend(request["input"].as_str());
-    all.join("\n")
-}
-
-fn texts(content: &Value) -> Vec<&str> {
-    let blocks = content.as_array().into_iter().flatten();
-    content.as_str().into_iter().chain(blocks.filter_map(|block| block["text"].as_str())).collect()
 }
 
 #[cfg(test)]
@@ -133,27 +152,13 @@ mod tests {
             ("/chat/completions", Some(Format::Chat)),
             ("/v1/responses", Some(Format::Responses)),
             ("/v1/messages", Some(Format::Messages)),
+            ("/v1beta/models/mock-model:generateContent", Some(Format::Gemini)),
+            ("/v1beta/models/mock-model:streamGenerateContent", Some(Format::Gemini)),
+            ("/v1beta/models/mock-model:countTokens", None),
             ("/v1/messages/count_tokens", None),
             ("/telemetry", None),
         ] {
             assert_eq!(Format::for_path(path), format, "{path}");
-        }
-    }
-
-    #[test]
-    fn user_text_has_no_tool_results() {
-        for (request, text) in [
-            (json!({ "messages": [{ "role": "user", "content": "a" }, { "role": "assistant", "content": "b" }] }), "a"),
-            (
-                json!({ "messages": [{ "role": "user", "content": [
-                    { "type": "text", "text": "a" }, { "type": "tool_result", "content": "r" }] }] }),
-                "a",
-            ),
-            (json!({ "input": [{ "role": "user", "content": [{ "type": "input_text", "text": "a" }] }] }), "a"),
-            (json!({ "input": "a" }), "a"),
-            (json!({}), ""),
-        ] {
-            assert_eq!(user_text(&request), text, "{request}");
         }
     }
 
@@ -164,6 +169,34 @@ mod tests {
         let anthropic = Format::Messages.failure(&step, 429);
         assert_eq!((&anthropic["type"], &anthropic["error"]["type"]), (&json!("error"), &json!("rate_limit_error")));
         assert_eq!(Format::Chat.failure(&step, 429)["error"]["code"], "slow_down");
+        let google = Format::Gemini.failure(&Step::status(429), 429);
+        assert_eq!((&google["error"]["code"], &google["error"]["status"]), (&json!(429), &json!("RESOURCE_EXHAUSTED")));
+    }
+
+    /// As each provider documents it: whether cached tokens and those of the reasoning are part of the others.
+    #[test]
+    fn every_format_counts_in_its_own_way() {
+        let step = Step { usage: Some((1000, 50)), cached: 600, reasoning: 20, ..Step::text("x") };
+        for (format, figures) in [
+            (Format::Chat, vec![("/usage/prompt_tokens", 1000), ("/usage/completion_tokens", 50)]),
+            (Format::Chat, vec![("/usage/prompt_tokens_details/cached_tokens", 600)]),
+            (Format::Responses, vec![("/usage/input_tokens", 1000), ("/usage/output_tokens", 50)]),
+            (Format::Responses, vec![("/usage/output_tokens_details/reasoning_tokens", 20)]),
+            (Format::Messages, vec![("/usage/input_tokens", 400), ("/usage/cache_read_input_tokens", 600)]),
+            (
+                Format::Gemini,
+                vec![("/usageMetadata/promptTokenCount", 1000), ("/usageMetadata/thoughtsTokenCount", 20)],
+            ),
+            (
+                Format::Gemini,
+                vec![("/usageMetadata/candidatesTokenCount", 30), ("/usageMetadata/totalTokenCount", 1050)],
+            ),
+        ] {
+            let complete = format.complete("m", &step, "1");
+            for (pointer, figure) in figures {
+                assert_eq!(complete.pointer(pointer), Some(&json!(figure)), "{format:?} {pointer}");
+            }
+        }
     }
 
     #[test]
@@ -177,12 +210,13 @@ mod tests {
             (Format::Chat, "/choices/0/message/content"),
             (Format::Responses, "/output/1/content/0/text"),
             (Format::Messages, "/content/1/text"),
+            (Format::Gemini, "/candidates/0/content/parts/1/text"),
         ] {
-            let complete = format.complete(&json!({ "model": "m" }), &step, "1");
+            let complete = format.complete("m", &step, "1");
             assert_eq!(complete.pointer(pointer), Some(&json!("Hello, harbour ⚓")), "{format:?}: {complete}");
             let text = complete.to_string();
             assert!(text.contains("command") && text.contains("hm, hm, hm"), "{text}");
-            let stream = format.stream(&json!({ "model": "m" }), &step, "1");
+            let stream = format.stream("m", &step, "1");
             let pieces: Vec<&Frame> = stream.body.iter().filter(|frame| frame.is_piece).collect();
             assert!(pieces.len() >= 5, "{format:?}: {pieces:?}");
             assert!(pieces.iter().any(|frame| frame.data.contains("arbour ⚓")), "{format:?}: {pieces:?}");

@@ -1,7 +1,7 @@
 //! A mock model on loopback that answers as a scenario defines, for tests with real agents.
 //!
-//! It implements `OpenAI`'s chat completions and responses, Anthropic's messages (each streamed or in one piece) and as
-//! much of GitHub's API as Copilot needs to accept a token and list its models. It never validates a request, and it
+//! It implements `OpenAI`'s chat completions and responses, Anthropic's messages and Gemini's content (each streamed or in
+//! one piece) and as much of GitHub's API as Copilot needs to accept a token and list its models. It never validates a request, and it
 //! records every request for the test to read.
 //!
 //! ```no_run
@@ -16,10 +16,11 @@
 
 mod catalog;
 mod format;
+mod reading;
 mod record;
 mod scenario;
 mod server;
 
-pub use record::Request;
-pub use scenario::{End, Scenario, Step, Tool};
+pub use record::{Attachment, Request};
+pub use scenario::{End, Scenario, Step, Tool, Usage};
 pub use server::Server;

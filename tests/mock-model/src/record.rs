@@ -21,8 +21,21 @@ pub struct Request {
     pub is_inference: bool,
     /// Whether it is an inference request without tools, which takes no step of the scenario.
     pub is_side_request: bool,
+    /// The names of the tools that the model is shown.
+    pub tools: Vec<String>,
+    /// The images and files in the conversation, in order.
+    pub attachments: Vec<Attachment>,
     /// The body; null if it is not JSON.
     pub body: Value,
+}
+
+/// An image or a file that an agent sent to the model.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Attachment {
+    /// Its media type: `image/png`.
+    pub media_type: String,
+    /// Its content in base64, as it came.
+    pub base64: String,
 }
 
 /// All requests, in memory and, if a path is given, in a file of JSON lines.

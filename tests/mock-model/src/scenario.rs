@@ -36,8 +36,12 @@ pub struct Step {
     pub pause: u64,
     /// How the stream ends.
     pub end: End,
-    /// Input and output tokens; unset means 100 and 20.
+    /// Input and output tokens; unset means 100 and 20. Cached tokens and those of the reasoning are part of them.
     pub usage: Option<(u64, u64)>,
+    /// The input tokens that were read from a cache.
+    pub cached: u64,
+    /// The output tokens of the reasoning.
+    pub reasoning: u64,
     /// An HTTP status that replaces the answer by a failure.
     pub status: Option<u16>,
     /// Fields of the failure's body that override the defaults for its status: `type`, `code`, `message`.
@@ -105,6 +109,35 @@ impl Step {
 
     pub(crate) fn output_tokens(&self) -> u64 {
         self.usage.map_or(20, |(_, output)| output)
+    }
+}
+
+/// The tokens of all answers that the model finished, side requests not included.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Usage {
+    /// All input tokens.
+    pub input: u64,
+    /// All output tokens.
+    pub output: u64,
+    /// The input tokens that were read from a cache.
+    pub cached: u64,
+    /// The output tokens of the reasoning.
+    pub reasoning: u64,
+    /// The number of answers.
+    pub answers: u64,
+}
+
+impl Usage {
+    /// Adds an answer, if the step is a finished one.
+    pub(crate) fn add(&mut self, step: &Step) {
+        if step.status.is_some() || step.end != End::Finished {
+            return;
+        }
+        self.input += step.input_tokens();
+        self.output += step.output_tokens();
+        self.cached += step.cached;
+        self.reasoning += step.reasoning;
+        self.answers += 1;
     }
 }
 

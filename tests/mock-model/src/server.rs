@@ -1,9 +1,10 @@
 //! The server: records each request and sends the scenario's answer.
 
 use crate::catalog;
-use crate::format::{Format, Stream, user_text};
+use crate::format::{Format, Stream};
+use crate::reading;
 use crate::record::{Record, Request};
-use crate::scenario::{End, Position, Scenario, Step};
+use crate::scenario::{End, Position, Scenario, Step, Usage};
 use http_body_util::channel::{Channel, Sender};
 use http_body_util::combinators::BoxBody;
 use http_body_util::{BodyExt as _, Full};
@@ -36,6 +37,7 @@ pub struct Server {
 struct Shared {
     scenario: Scenario,
     position: Mutex<Position>,
+    usage: Mutex<Usage>,
     record: Record,
     base: String,
 }
@@ -47,7 +49,7 @@ impl Server {
         let address = listener.local_addr()?;
         let base = format!("http://{address}");
         let record = Record::open(record)?;
-        let shared = Arc::new(Shared { scenario, position: Mutex::default(), record, base });
+        let shared = Arc::new(Shared { scenario, position: Mutex::default(), usage: Mutex::default(), record, base });
         let task = tokio::spawn(accept(listener, Arc::clone(&shared)));
         Ok(Server { address, shared, task })
     }
@@ -55,6 +57,11 @@ impl Server {
     /// Its URL, without a trailing slash.
     pub fn url(&self) -> String {
         format!("http://{}", self.address)
+    }
+
+    /// The tokens of all answers so far.
+    pub fn usage(&self) -> Usage {
+        *self.shared.usage.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// All requests so far.
@@ -87,7 +94,8 @@ async fn answer(shared: Arc<Shared>, request: hyper::Request<Incoming>) -> Resul
     let path = head.uri.path().to_owned();
     let body: Value = serde_json::from_slice(&bytes).unwrap_or(Value::Null);
     let format = Format::for_path(&path).filter(|_| head.method == Method::POST);
-    let is_side_request = format.is_some() && body["tools"].as_array().is_none_or(Vec::is_empty);
+    let tools = reading::tools(&body);
+    let is_side_request = format.is_some() && tools.is_empty();
     let headers = head.headers.iter();
     let headers =
         headers.map(|(name, value)| (name.to_string(), String::from_utf8_lossy(value.as_bytes()).into_owned()));
@@ -97,15 +105,23 @@ async fn answer(shared: Arc<Shared>, request: hyper::Request<Incoming>) -> Resul
         headers: headers.collect(),
         is_inference: format.is_some(),
         is_side_request,
+        tools,
+        attachments: reading::attachments(&body),
         body: body.clone(),
     });
     Ok(match format {
-        Some(format) => infer(&shared, format, &body, is_side_request, number).await,
+        Some(format) => {
+            let question = Question { format, path: &path, body: &body, is_side_request, number };
+            infer(&shared, &question).await
+        }
         None if head.method == Method::GET => match catalog::get(&path, &shared.base) {
             Some(found) => json_response(StatusCode::OK, &found),
             None => not_found(&path),
         },
         None if head.method == Method::HEAD => json_response(StatusCode::OK, &Value::Null),
+        None if path.ends_with(":countTokens") => {
+            json_response(StatusCode::OK, &json!({ "totalTokens": bytes.len() / 4 + 1 }))
+        }
         None if path.ends_with("/count_tokens") => {
             json_response(StatusCode::OK, &json!({ "input_tokens": bytes.len() / 4 + 1 }))
         }
@@ -113,34 +129,41 @@ async fn answer(shared: Arc<Shared>, request: hyper::Request<Incoming>) -> Resul
     })
 }
 
-async fn infer(
-    shared: &Shared,
+/// A request for an answer of the model.
+struct Question<'a> {
     format: Format,
-    request: &Value,
+    path: &'a str,
+    body: &'a Value,
     is_side_request: bool,
     number: usize,
-) -> Response<Body> {
+}
+
+async fn infer(shared: &Shared, question: &Question<'_>) -> Response<Body> {
+    let Question { format, path, body, is_side_request, number } = *question;
     let step = if is_side_request {
         let answer = &shared.scenario.side_answer;
         Step::text(if answer.is_empty() { "Mock" } else { answer })
     } else {
         let mut position = shared.position.lock().unwrap_or_else(PoisonError::into_inner);
-        let step = position.next(&shared.scenario, &user_text(request)).cloned();
-        step.unwrap_or_else(|| Step::text("The scenario has no steps."))
+        let step = position.next(&shared.scenario, &reading::user_text(body)).cloned();
+        let step = step.unwrap_or_else(|| Step::text("The scenario has no steps."));
+        shared.usage.lock().unwrap_or_else(PoisonError::into_inner).add(&step);
+        step
     };
+    let model = format.model(path, body);
     tokio::time::sleep(Duration::from_millis(step.delay)).await;
     // Ids must also differ between servers, because a resumed session has ids from an earlier server.
     let serial = format!("{}_{number}", shared.base.rsplit(':').next().unwrap_or_default());
     let mut response = if let Some(status) = step.status {
         json_response(StatusCode::from_u16(status).unwrap_or(StatusCode::BAD_GATEWAY), &format.failure(&step, status))
-    } else if request["stream"] == true {
+    } else if format.is_streamed(path, body) {
         let (sender, body) = Channel::new(16);
-        tokio::spawn(send(sender, format.stream(request, &step, &serial), step.clone()));
+        tokio::spawn(send(sender, format.stream(&model, &step, &serial), step.clone()));
         let mut response = Response::new(body.boxed());
         response.headers_mut().insert("content-type", "text/event-stream".parse().expect("a valid header value"));
         response
     } else {
-        json_response(StatusCode::OK, &format.complete(request, &step, &serial))
+        json_response(StatusCode::OK, &format.complete(&model, &step, &serial))
     };
     for (name, value) in &step.headers {
         if let (Ok(name), Ok(value)) = (hyper::header::HeaderName::try_from(name), value.parse()) {

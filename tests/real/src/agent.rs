@@ -1,29 +1,189 @@
-//! The agent under test: its files, its environment and the names of its tools.
+//! What the suite must know of an agent to run it: one implementation in a file of [`crate::agents`].
+//!
+//! An implementation says where the agent comes from, how it reaches the mock model, and what its tools are called. What
+//! a version or a transport can do is not said here: it is found out by running it. [`Agent::cannot`] is for what no run
+//! shows.
 
-use crate::args::{AgentName, Args};
-use serde_json::{Value, json};
-use std::fmt::Write as _;
-use std::fs;
+use serde_json::Value;
+use std::fmt;
 use std::path::{Path, PathBuf};
 
-/// One version of one agent.
-#[derive(Debug)]
-pub(crate) struct Agent {
-    pub(crate) name: AgentName,
-    pub(crate) version: String,
-    install: PathBuf,
-    /// Shared by all scenarios, because an agent unpacks itself there, which takes seconds.
-    pub(crate) home: PathBuf,
-    pub(crate) work: PathBuf,
-    pub(crate) wharf: PathBuf,
-    path: String,
-    adapter: Option<PathBuf>,
+/// An agent.
+pub(crate) trait Agent: fmt::Debug + Sync {
+    /// The id of its adapter: the value of `--adapter`.
+    fn id(&self) -> &'static str;
+
+    /// What people call it.
+    fn name(&self) -> &'static str;
+
+    /// The versions that the adapter is tested with, newest first. CI runs the first.
+    fn versions(&self) -> &'static [&'static str];
+
+    /// The transports, best first, as the adapter names them. The first is not forced: the host chooses it, or another
+    /// if a turn needs it, as for users.
+    fn transports(&self) -> &'static [&'static str];
+
+    // ── where it comes from ─────────────────────────────────────────────────────────────
+
+    /// The packages of a version.
+    fn packages(&self, version: &str) -> Vec<Package>;
+
+    /// The name under which its program is found in PATH.
+    fn program(&self) -> &'static str {
+        self.id()
+    }
+
+    /// Programs in `node_modules` to link under the name of the program, as the package's install script, which is not
+    /// run, would do. The first that exists is linked. Patterns: `{os}` and `{arch}` are npm's names of this platform.
+    fn natives(&self) -> &'static [&'static str] {
+        &[]
+    }
+
+    // ── how it reaches the mock model ───────────────────────────────────────────────────
+
+    /// The API that it speaks.
+    fn api(&self) -> Api;
+
+    /// Whether all scenarios share a home. Only for agents that unpack themselves there, which takes seconds.
+    fn shares_home(&self) -> bool {
+        false
+    }
+
+    /// Its environment variables beyond PATH, HOME, TMPDIR and the like.
+    fn variables(&self, at: &Place<'_>) -> Vec<(&'static str, String)>;
+
+    /// The files in its home, by their path in it. If the home is shared, they must not depend on the model's address.
+    fn files(&self, _at: &Place<'_>) -> Vec<(&'static str, String)> {
+        vec![]
+    }
+
+    /// Lines for wharf's configuration file.
+    fn config(&self, _at: &Place<'_>) -> String {
+        String::new()
+    }
+
+    /// The value of `--model` that is not its default, but exists.
+    fn model(&self) -> &'static str {
+        "mock-model"
+    }
+
+    /// The login with which it lists models, those that it must list and those that it must not.
+    fn models(&self) -> Models {
+        Models { login: Login::Key, listed: &["mock-model", "mock-model-mini"], hidden: &[] }
+    }
+
+    // ── how it is run ───────────────────────────────────────────────────────────────────
+
+    /// Arguments of `wharf run` that allow everything.
+    fn approve(&self) -> Vec<&'static str> {
+        vec!["--approve"]
+    }
+
+    /// Arguments of `wharf run` that limit the agent's own retries; none if it has no such setting.
+    fn retries(&self, _count: u32) -> Vec<String> {
+        vec![]
+    }
+
+    /// Arguments of `wharf run` for a process that serves several turns, if the host does not choose its transport by
+    /// itself.
+    fn keep_alive(&self) -> Vec<&'static str> {
+        vec![]
+    }
+
+    /// Arguments of `wharf run` that keep the instructions of the workspace from the model, if there are such.
+    fn without_instructions(&self) -> Option<[&'static str; 2]> {
+        None
+    }
+
+    /// The file with instructions that it reads from the workspace.
+    fn instructions(&self) -> &'static str {
+        "AGENTS.md"
+    }
+
+    /// The arguments of the program itself for one prompt in JSON lines, to try it without wharf.
+    fn by_hand(&self, prompt: &str) -> Vec<String>;
+
+    // ── its tools ───────────────────────────────────────────────────────────────────────
+
+    /// The model's call of the tool that runs a command.
+    fn shell(&self, command: &str) -> Call;
+
+    /// The name of that tool in wharf's events and rules.
+    fn shell_tool(&self) -> &'static str;
+
+    /// The model's call that starts a sub-agent and waits for it; none if it has no sub-agents. `tools` are the names
+    /// that the model was shown.
+    fn delegate(&self, _prompt: &str, _tools: &[String]) -> Option<Call> {
+        None
+    }
+
+    /// A rule in the agent's own notation for all calls of one program, if it has such rules.
+    fn command_rule(&self, _program: &str) -> Option<String> {
+        None
+    }
+
+    /// The name of an MCP server's tool, as the model is shown it.
+    fn server_tool(&self, server: &str, tool: &str) -> String;
+
+    /// The name of an MCP server's tool in wharf's events.
+    fn server_tool_in_events(&self, server: &str, tool: &str) -> String {
+        self.server_tool(server, tool)
+    }
+
+    /// An MCP server in the agent's own form: by default that of most agents, `command` and `args`.
+    fn mcp_server(&self, server: Value) -> Value {
+        server
+    }
+
+    // ── what no run shows ───────────────────────────────────────────────────────────────
+
+    /// How it differs from what scenarios expect of every agent.
+    fn quirks(&self, _version: &str, _transport: &str) -> Quirks {
+        Quirks::default()
+    }
+
+    /// Why it cannot run a scenario. Only for what neither its adapter's capabilities nor a report tells.
+    fn cannot(&self, _scenario: &str, _version: &str, _transport: &str) -> Option<&'static str> {
+        None
+    }
+}
+
+/// A package to install.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Package {
+    /// From npm: `name@version`.
+    Npm(String),
+    /// Node itself, from npm, for agents that need a newer one than the user may have.
+    Node,
+    /// From `PyPI`: `name==version`.
+    Pypi(String),
+}
+
+/// The APIs of models that the mock serves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Api {
+    Chat,
+    Responses,
+    Messages,
+    Gemini,
+}
+
+impl Api {
+    /// Whether a request with this path belongs to it.
+    pub(crate) fn has_path(self, path: &str) -> bool {
+        match self {
+            Api::Chat => path.ends_with("/chat/completions"),
+            Api::Responses => path.ends_with("/responses"),
+            Api::Messages => path.ends_with("/v1/messages"),
+            Api::Gemini => path.contains(":generateContent") || path.contains(":streamGenerateContent"),
+        }
+    }
 }
 
 /// The credentials that the agent gets, and with them the model's address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Login {
-    /// An API key for a provider, which both agents support.
+    /// An API key, which every agent supports.
     Key,
     /// A GitHub token, for Copilot.
     Token,
@@ -31,226 +191,58 @@ pub(crate) enum Login {
     None,
 }
 
-impl Agent {
-    pub(crate) fn new(args: &Args) -> Agent {
-        Agent {
-            name: args.agent,
-            version: args.version.clone(),
-            install: args.install.clone(),
-            home: args.work.join("home"),
-            work: args.work.clone(),
-            wharf: args.wharf.clone(),
-            path: args.path.clone(),
-            adapter: args.adapter.clone(),
-        }
-    }
+/// Where a run takes place.
+#[derive(Debug)]
+pub(crate) struct Place<'a> {
+    /// The mock model's address, without a trailing slash.
+    pub(crate) url: &'a str,
+    pub(crate) login: Login,
+    /// The agent's home.
+    pub(crate) home: &'a Path,
+    /// The agent's program.
+    pub(crate) program: PathBuf,
+}
 
-    /// Empties the work folder and creates the home.
-    pub(crate) fn prepare(&self) -> Result<(), String> {
-        let failed = |error: std::io::Error| format!("cannot prepare {}: {error}", self.work.display());
-        if self.work.exists() {
-            fs::remove_dir_all(&self.work).map_err(failed)?;
-        }
-        fs::create_dir_all(&self.home).map_err(failed)
-    }
+/// A tool call of the model.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Call {
+    pub(crate) name: &'static str,
+    pub(crate) input: Value,
+}
 
-    /// Its display name and version.
-    pub(crate) fn title(&self) -> String {
-        format!("{} {}", self.display_name(), self.version)
-    }
+/// What a list of models must contain.
+#[derive(Debug)]
+pub(crate) struct Models {
+    pub(crate) login: Login,
+    pub(crate) listed: &'static [&'static str],
+    pub(crate) hidden: &'static [&'static str],
+}
 
-    pub(crate) fn display_name(&self) -> &'static str {
-        match self.name {
-            AgentName::Copilot => "Copilot CLI",
-            AgentName::Claude => "Claude Code",
-        }
-    }
+/// How an agent differs from what scenarios expect of every agent. Each was measured.
+#[derive(Debug)]
+pub(crate) struct Quirks {
+    /// The number of verses in the long reply.
+    pub(crate) verses: usize,
+    /// Whether a denied ask ends the turn as cancelled. Otherwise the model is told and answers.
+    pub(crate) denial_ends_turn: bool,
+    /// Whether the usage of a resumed session counts requests that are not part of the turn.
+    pub(crate) counts_more_after_resume: bool,
+    /// Whether the cap on turns counts how often its autopilot continues.
+    pub(crate) cap_is_on_autopilot: bool,
+}
 
-    /// The adapter's id.
-    pub(crate) fn id(&self) -> &'static str {
-        match self.name {
-            AgentName::Copilot => "copilot",
-            AgentName::Claude => "claude",
-        }
+impl Default for Quirks {
+    fn default() -> Quirks {
+        Quirks { verses: 1500, denial_ends_turn: false, counts_more_after_resume: false, cap_is_on_autopilot: false }
     }
+}
 
-    /// The value of `--adapter`.
-    pub(crate) fn adapter(&self) -> String {
-        self.adapter.as_deref().map_or_else(|| self.id().to_owned(), |path| path.to_string_lossy().into_owned())
-    }
-
-    /// The configuration file: a component that replaces the bundled adapter gets the bundled adapter's grants.
-    pub(crate) fn config(&self, grants: Option<&str>) -> String {
-        match (&self.adapter, grants) {
-            (Some(path), Some(grants)) => {
-                let path = std::fs::canonicalize(path).unwrap_or_else(|_| path.clone());
-                format!("[grants.{:?}]\n{grants}", path.to_string_lossy())
-            }
-            _ => String::new(),
-        }
-    }
-
-    /// Whether this is the older of the two pinned versions.
-    pub(crate) fn is_old(&self) -> bool {
-        match self.name {
-            AgentName::Copilot => self.version == "1.0.35",
-            AgentName::Claude => self.version.starts_with("2.0."),
-        }
-    }
-
-    /// Whether this is the newest pinned version, of which everything is known. What another version lacks is found out
-    /// by its runs.
-    pub(crate) fn is_newest(&self) -> bool {
-        matches!((self.name, self.version.as_str()), (AgentName::Copilot, "1.0.102") | (AgentName::Claude, "2.1.325"))
-    }
-
-    /// Its program, as it is found in PATH.
-    pub(crate) fn program(&self) -> PathBuf {
-        let folders = [self.install.join("bin"), self.install.join("node_modules/.bin")];
-        let programs = folders.map(|folder| folder.join(self.id()));
-        programs.iter().find(|program| program.exists()).unwrap_or(&programs[1]).clone()
-    }
-
-    /// A newer version of this agent that is installed in a folder beside it: its program.
-    pub(crate) fn newer_program(&self) -> Option<PathBuf> {
-        let prefix = format!("{}-", self.id());
-        let folders = fs::read_dir(self.install.parent()?).ok()?.flatten().map(|entry| entry.path());
-        let newer = folders.filter(|folder| {
-            let name = folder.file_name().unwrap_or_default().to_string_lossy();
-            name.strip_prefix(&prefix).is_some_and(|version| numbers(version) > numbers(&self.version))
-        });
-        newer.map(|folder| folder.join("node_modules/.bin").join(self.id())).find(|program| program.exists())
-    }
-
-    pub(crate) fn is_copilot(&self) -> bool {
-        self.name == AgentName::Copilot
-    }
-
-    /// The whole environment of `wharf`. The agent can inherit nothing else.
-    pub(crate) fn environment(&self, folder: &Path, url: &str, login: Login) -> Vec<(&'static str, String)> {
-        let text = |path: PathBuf| path.to_string_lossy().into_owned();
-        let mut path = String::new();
-        for folder in [self.install.join("bin"), self.install.join("node_modules/.bin")] {
-            let _ = write!(path, "{}:", folder.display());
-        }
-        let mut all = vec![
-            ("PATH", path + &self.path),
-            ("HOME", text(self.home.clone())),
-            ("USER", "mock".to_owned()),
-            ("SHELL", "/bin/bash".to_owned()),
-            ("LANG", "C.UTF-8".to_owned()),
-            ("TERM", "dumb".to_owned()),
-            ("TMPDIR", text(folder.join("tmp"))),
-            ("WHARF_CONFIG", text(folder.join("config.toml"))),
-            ("WHARF_DATA", text(folder.join("data"))),
-            ("WHARF_CACHE", text(self.work.join("cache"))),
-        ];
-        all.extend(self.variables(url, login));
-        all
-    }
-
-    fn variables(&self, url: &str, login: Login) -> Vec<(&'static str, String)> {
-        let set =
-            |pairs: &[(&'static str, &str)]| pairs.iter().map(|(name, value)| (*name, (*value).to_owned())).collect();
-        let provider = format!("{url}/v1");
-        match (self.name, login) {
-            (AgentName::Copilot, Login::Key) => set(&[
-                ("COPILOT_PROVIDER_BASE_URL", &provider),
-                ("COPILOT_PROVIDER_API_KEY", "fake-key-of-the-suite"),
-                ("COPILOT_MODEL", "mock-model"),
-                ("COPILOT_OFFLINE", "true"),
-            ]),
-            (AgentName::Copilot, Login::Token) => set(&[
-                ("COPILOT_DEBUG_GITHUB_API_URL", url),
-                ("COPILOT_API_URL", url),
-                ("COPILOT_GITHUB_TOKEN", "github_pat_fake_token_of_the_suite"),
-            ]),
-            (AgentName::Copilot, Login::None) => vec![],
-            (AgentName::Claude, login) => {
-                let mut all: Vec<_> = set(&[
-                    ("ANTHROPIC_BASE_URL", url),
-                    ("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1"),
-                    ("DISABLE_TELEMETRY", "1"),
-                    ("DISABLE_ERROR_REPORTING", "1"),
-                ]);
-                if login != Login::None {
-                    all.push(("ANTHROPIC_API_KEY", "sk-ant-fake-key-of-the-suite".to_owned()));
-                }
-                all
-            }
-        }
-    }
-
-    /// The arguments that allow the agent everything. Claude Code refuses that as root unless it is in a sandbox, which
-    /// this is.
-    pub(crate) fn approve(&self) -> Vec<&'static str> {
-        match self.name {
-            AgentName::Copilot => vec!["--approve"],
-            AgentName::Claude => vec!["--approve", "--option", "sandboxed=true"],
-        }
-    }
-
-    /// The arguments that limit the agent's own retries, if it has such a setting.
-    pub(crate) fn retries(&self, count: u32) -> Vec<String> {
-        match self.name {
-            AgentName::Copilot => vec![],
-            AgentName::Claude => vec!["--option".to_owned(), format!("max-retries={count}")],
-        }
-    }
-
-    /// The name of the tool that runs commands.
-    pub(crate) fn shell_tool(&self) -> &'static str {
-        match self.name {
-            AgentName::Copilot => "bash",
-            AgentName::Claude => "Bash",
-        }
-    }
-
-    /// A tool call that runs a command.
-    pub(crate) fn shell(&self, command: &str) -> (&'static str, Value) {
-        (self.shell_tool(), json!({ "command": command, "description": "a command of the suite" }))
-    }
-
-    /// A tool call that starts a sub-agent and waits for it. `tools` are the names that the model was shown.
-    pub(crate) fn delegate(&self, prompt: &str, tools: &[String]) -> (&'static str, Value) {
-        match self.name {
-            AgentName::Copilot => (
-                "task",
-                json!({
-                    "agent_type": "general-purpose", "name": "diver", "description": "dive", "prompt": prompt,
-                    "mode": "sync",
-                }),
-            ),
-            AgentName::Claude => {
-                let is_renamed = tools.iter().any(|name| name == "Agent");
-                let name = if is_renamed { "Agent" } else { "Task" };
-                let mut input = json!({ "description": "dive", "prompt": prompt, "subagent_type": "general-purpose" });
-                if is_renamed {
-                    input["run_in_background"] = json!(false);
-                }
-                (name, input)
-            }
-        }
-    }
-
-    /// A rule for all calls of one program.
-    pub(crate) fn command_rule(&self, program: &str) -> String {
-        match self.name {
-            AgentName::Copilot => format!("shell({program})"),
-            AgentName::Claude => format!("Bash({program}:*)"),
-        }
-    }
-
-    /// The name of a tool of an MCP server.
-    pub(crate) fn server_tool(&self, server: &str, tool: &str) -> String {
-        match self.name {
-            AgentName::Copilot => format!("{server}-{tool}"),
-            AgentName::Claude => format!("mcp__{server}__{tool}"),
-        }
-    }
+/// Pairs of a name and a value, owned.
+pub(crate) fn pairs(pairs: &[(&'static str, &str)]) -> Vec<(&'static str, String)> {
+    pairs.iter().map(|(name, value)| (*name, (*value).to_owned())).collect()
 }
 
 /// A version as numbers, because 1.0.102 is newer than 1.0.35.
 pub(crate) fn numbers(version: &str) -> Vec<u32> {
-    version.split('.').map(|part| part.parse().unwrap_or(0)).collect()
+    version.split(['.', '-']).map_while(|part| part.parse().ok()).collect()
 }

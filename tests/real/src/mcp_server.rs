@@ -2,7 +2,6 @@
 
 use serde_json::{Value, json};
 use std::io::{BufRead as _, Write as _};
-use std::process::ExitCode;
 
 /// The argument with which this program is the server.
 pub(crate) const ARG: &str = "serve-mcp";
@@ -10,17 +9,17 @@ pub(crate) const ARG: &str = "serve-mcp";
 /// What the tool returns.
 pub(crate) const TOOL_RESULT: &str = "high water at noon";
 
-/// Answers requests on stdin until it is closed.
-pub(crate) fn serve() -> ExitCode {
+/// Answers requests on stdin until it is closed. False if stdout was closed before.
+pub(crate) fn serve() -> bool {
     for line in std::io::stdin().lock().lines().map_while(Result::ok) {
         let request: Value = serde_json::from_str(&line).unwrap_or(Value::Null);
         if let Some(answer) = answer(&request)
             && writeln!(std::io::stdout(), "{answer}").is_err()
         {
-            return ExitCode::FAILURE;
+            return false;
         }
     }
-    ExitCode::SUCCESS
+    true
 }
 
 /// The answer to a request; a notification has none.

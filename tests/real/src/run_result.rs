@@ -1,5 +1,6 @@
 //! The result of `wharf run --json`, and checks of it.
 
+use crate::NotPassed;
 use serde_json::Value;
 
 /// A finished run.
@@ -38,9 +39,13 @@ impl RunResult {
         if condition { Ok(self) } else { Err(format!("{message}; {}", self.summary())) }
     }
 
-    /// Whether the report lists this setting as unsupported.
-    pub(crate) fn is_unsupported(&self, setting: &str) -> bool {
-        self.report["unsupported"].as_array().into_iter().flatten().any(|one| one["name"] == setting)
+    /// Not offered if the report lists this setting as unsupported, for the reason that it gives.
+    pub(crate) fn offers(&self, setting: &str) -> Result<&RunResult, NotPassed> {
+        let mut all = self.report["unsupported"].as_array().into_iter().flatten();
+        match all.find(|one| one["name"] == setting) {
+            None => Ok(self),
+            Some(one) => Err(NotPassed::NotOffered(format!("`{setting}` is unsupported: {}", text(&one["reason"])))),
+        }
     }
 
     /// Whether the agent accepts no provider's key in this transport, and says so.

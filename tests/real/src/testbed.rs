@@ -1,8 +1,10 @@
 //! The testbed of a scenario: its own workspace, a mock model, and `wharf` in a clean environment.
 
-use crate::agent::{Agent, Login};
+use crate::agent::{Agent, Login, Place};
+use crate::offers::Offers;
 use crate::run_result::{RunResult, text};
-use std::collections::BTreeMap;
+use crate::subject::Subject;
+use crate::{NotPassed, ScenarioResult};
 use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::path::{Path, PathBuf};
@@ -10,22 +12,24 @@ use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use tokio::runtime::Handle;
-use wharf_mock_model::{Request, Scenario, Server, Step};
+use wharf_mock_model::{Request, Scenario, Server, Step, Usage};
 
 /// The time limit of a run, in seconds.
 const LIMIT: &str = "150";
 
+/// An address at which no model answers.
+const NOWHERE: &str = "http://127.0.0.1:9";
+
 /// The files and the model of one scenario.
 #[derive(Debug)]
 pub(crate) struct Testbed<'a> {
-    pub(crate) agent: &'a Agent,
+    pub(crate) subject: &'a Subject,
+    pub(crate) agent: &'static dyn Agent,
     folder: PathBuf,
     /// The agent's working directory.
     pub(crate) workspace: PathBuf,
-    /// The agent's home, if it is not the one that all scenarios share.
-    home: Option<PathBuf>,
+    home: PathBuf,
     handle: &'a Handle,
-    drift: &'a Mutex<BTreeMap<String, u64>>,
 }
 
 /// A `wharf run` that has not exited yet.
@@ -47,9 +51,25 @@ impl Model {
         self.0.url()
     }
 
+    /// Everything that the agent sent to the model's address.
+    pub(crate) fn all_requests(&self) -> Vec<Request> {
+        self.0.requests()
+    }
+
     /// The agent's requests to the model in the turn, without side requests.
     pub(crate) fn requests(&self) -> Vec<Request> {
         self.0.requests().into_iter().filter(|request| request.is_inference && !request.is_side_request).collect()
+    }
+
+    /// The tokens that the model counted in the turn, without side requests.
+    pub(crate) fn usage(&self) -> Usage {
+        self.0.usage()
+    }
+
+    /// Waits until the agent has sent a request.
+    pub(crate) fn wait_for_request(&self) -> Result<(), String> {
+        let look = || (!self.requests().is_empty()).then_some(());
+        crate::process::wait_for("a request to the model", std::time::Duration::from_mins(1), look)
     }
 
     /// Whether the agent's last request contains this text.
@@ -73,26 +93,19 @@ fn texts(value: &serde_json::Value, into: &mut Vec<String>) {
 }
 
 impl<'a> Testbed<'a> {
-    pub(crate) fn new(
-        agent: &'a Agent,
-        name: &str,
-        handle: &'a Handle,
-        drift: &'a Mutex<BTreeMap<String, u64>>,
-    ) -> Result<Testbed<'a>, String> {
-        let folder = agent.work.join("scenarios").join(name.replace(|sign: char| !sign.is_alphanumeric(), "-"));
+    pub(crate) fn new(subject: &'a Subject, name: &str, handle: &'a Handle) -> Result<Testbed<'a>, String> {
+        let folder = subject.work.join("scenarios").join(name.replace(|sign: char| !sign.is_alphanumeric(), "-"));
         let workspace = folder.join("workspace");
-        for folder in [&workspace, &folder.join("tmp")] {
+        let home = if subject.agent.shares_home() { subject.shared_home() } else { folder.join("home") };
+        for folder in [&workspace, &folder.join("tmp"), &home] {
             fs::create_dir_all(folder).map_err(|error| format!("cannot create {}: {error}", folder.display()))?;
         }
-        let testbed = Testbed { agent, folder, workspace, home: None, handle, drift };
-        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../plugins").join(agent.id()).join("grants.toml");
-        testbed.write("config.toml", &agent.config(fs::read_to_string(root).ok().as_deref()))?;
-        Ok(testbed)
+        Ok(Testbed { subject, agent: subject.agent, folder, workspace, home, handle })
     }
 
     /// The same testbed with another home.
     pub(crate) fn at_home(&self, home: &Path) -> Testbed<'a> {
-        Testbed { folder: self.folder.clone(), workspace: self.workspace.clone(), home: Some(home.to_owned()), ..*self }
+        Testbed { folder: self.folder.clone(), workspace: self.workspace.clone(), home: home.to_owned(), ..*self }
     }
 
     /// Creates a folder next to the workspace and returns its path.
@@ -104,10 +117,19 @@ impl<'a> Testbed<'a> {
 
     /// Starts a model with these steps.
     pub(crate) fn model(&self, steps: Vec<Step>) -> Result<Model, String> {
-        let scenario = Scenario { steps, ..Scenario::default() };
+        self.model_of(Scenario { steps, ..Scenario::default() })
+    }
+
+    /// Starts a model with this scenario.
+    pub(crate) fn model_of(&self, scenario: Scenario) -> Result<Model, String> {
         let record = self.folder.join("requests.jsonl");
         let server = self.handle.block_on(Server::start(scenario, Some(&record)));
         server.map(Model).map_err(|error| format!("cannot start the mock model: {error}"))
+    }
+
+    /// The folder of all of its files.
+    pub(crate) fn folder(&self) -> &Path {
+        &self.folder
     }
 
     /// Writes a file next to the workspace and returns its path.
@@ -117,37 +139,76 @@ impl<'a> Testbed<'a> {
         Ok(path.to_string_lossy().into_owned())
     }
 
-    /// `wharf` in the clean environment, without arguments yet.
-    pub(crate) fn wharf(&self, url: &str, login: Login) -> Command {
-        let mut command = Command::new(&self.agent.wharf);
-        command.env_clear().envs(self.agent.environment(&self.folder, url, login));
-        command.envs(self.home.as_ref().map(|home| ("HOME", home)));
-        command.current_dir(&self.workspace).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        command
+    /// Where a run with this model address and these credentials takes place.
+    fn place<'b>(&'b self, url: &'b str, login: Login) -> Place<'b> {
+        self.subject.place(&self.home, url, login)
     }
 
-    /// Starts the agent and the adapter once, so that they fill their caches.
-    pub(crate) fn warm_up(&self) -> Result<(), String> {
-        self.unpack(&self.agent.program())?;
-        let output = self.wharf("http://127.0.0.1:9", Login::None).args(["doctor", self.agent.id()]).output();
-        output.map(|_| ()).map_err(|error| format!("cannot start {}: {error}", self.agent.wharf.display()))
+    /// Writes the files that depend on the model's address: those of the agent's home and wharf's configuration.
+    fn configure(&self, at: &Place<'_>) -> Result<(), String> {
+        self.subject.write_files(at)?;
+        self.write("config.toml", &self.subject.config(at)).map(|_| ())
+    }
+
+    /// A program in the clean environment, without arguments yet.
+    pub(crate) fn command(&self, program: &Path, url: &str, login: Login) -> Result<Command, String> {
+        let at = self.place(url, login);
+        self.configure(&at)?;
+        let mut command = Command::new(program);
+        command.env_clear().envs(self.subject.environment(&self.folder, &at));
+        command.current_dir(&self.workspace).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        Ok(command)
+    }
+
+    /// `wharf` in the clean environment, without arguments yet.
+    pub(crate) fn wharf(&self, url: &str, login: Login) -> Result<Command, String> {
+        self.command(&self.subject.wharf, url, login)
+    }
+
+    /// Starts the agent and the adapter once, so that they fill their caches, and asks what it offers.
+    pub(crate) fn warm_up(&self) -> Result<Offers, String> {
+        self.unpack(&self.subject.program())?;
+        let mut doctor = self.wharf(NOWHERE, Login::Key)?;
+        let output = doctor.args(["doctor", "--json", &self.subject.adapter()]).output();
+        let output = output.map_err(|error| format!("cannot start {}: {error}", self.subject.wharf.display()))?;
+        let found: serde_json::Value = serde_json::from_slice(&output.stdout).map_err(|error| {
+            format!("doctor printed no JSON ({error}): {}", String::from_utf8_lossy(&output.stderr))
+        })?;
+        let found = found.as_array().and_then(|all| all.first()).unwrap_or(&found);
+        if found["agent"]["program"].is_null() {
+            return Err(format!("doctor found no program: {found}"));
+        }
+        let forced = (!self.subject.is_best_transport()).then_some(self.subject.transport);
+        Ok(Offers::read(found, forced))
     }
 
     /// Starts an agent's program itself: the first start of some versions unpacks more than the doctor waits for.
     pub(crate) fn unpack(&self, program: &Path) -> Result<(), String> {
-        let environment = self.wharf("http://127.0.0.1:9", Login::None);
-        let mut command = Command::new(program);
-        command.args(["--no-auto-update", "--version"]).env_clear();
-        command.envs(environment.get_envs().filter_map(|(name, value)| Some((name, value?))));
-        let output = command.stdin(Stdio::null()).output();
+        let mut command = self.command(program, NOWHERE, Login::None)?;
+        let output = command.args(["--no-auto-update", "--version"]).output();
         output.map(|_| ()).map_err(|error| format!("cannot start {}: {error}", program.display()))
+    }
+
+    /// Whether the adapter says that this version has it over this transport.
+    pub(crate) fn has(&self, capability: &str) -> bool {
+        matches!(self.subject.offers.get(), Some(Ok(offers)) if offers.has(capability))
+    }
+
+    /// Not offered if the adapter says that this version lacks it over this transport.
+    pub(crate) fn needs(&self, capability: &str) -> ScenarioResult {
+        if self.has(capability) {
+            return Ok(());
+        }
+        Err(NotPassed::NotOffered(format!("its adapter says that it lacks `{capability}`")))
     }
 
     /// The first arguments of every `wharf run`.
     fn run_args(&self, more: &[&str]) -> Vec<String> {
         let limit = if more.contains(&"--total-timeout") { vec![] } else { vec!["--total-timeout", LIMIT] };
         let args = [&["run", "--json"], limit.as_slice(), &["--adapter"]].concat();
-        args.into_iter().map(str::to_owned).chain([self.agent.adapter()]).collect()
+        let args = args.into_iter().map(str::to_owned).chain([self.subject.adapter()]);
+        let chosen = more.iter().any(|arg| arg.starts_with("transport="));
+        args.chain(if chosen { vec![] } else { self.subject.transport_args() }).collect()
     }
 
     /// Runs a turn.
@@ -162,13 +223,13 @@ impl<'a> Testbed<'a> {
 
     /// Starts a turn.
     pub(crate) fn start(&self, url: &str, login: Login, args: &[&str]) -> Result<Running, String> {
-        let mut command = self.wharf(url, login);
+        let mut command = self.wharf(url, login)?;
         command.args(self.run_args(args)).args(args);
         if args.contains(&"--control") {
             command.stdin(Stdio::piped());
         }
         let mut child =
-            command.spawn().map_err(|error| format!("cannot start {}: {error}", self.agent.wharf.display()))?;
+            command.spawn().map_err(|error| format!("cannot start {}: {error}", self.subject.wharf.display()))?;
         let stdout = child.stdout.take().expect("stdout is piped");
         let mut stderr = child.stderr.take().expect("stderr is piped");
         let lines = Arc::new(Mutex::new(String::new()));
@@ -196,7 +257,7 @@ impl<'a> Testbed<'a> {
         let lines = running.lines.lock().expect("no thread panics while it holds the lock");
         let result = RunResult::new(&lines, stderr, status.code());
         if let Some(unknown) = result.report["drift"]["unknown"].as_object() {
-            let mut drift = self.drift.lock().expect("no thread panics while it holds the lock");
+            let mut drift = self.subject.drift.lock().expect("no thread panics while it holds the lock");
             for (native, count) in unknown {
                 *drift.entry(native.clone()).or_default() += count.as_u64().unwrap_or(1);
             }
@@ -213,10 +274,10 @@ impl<'a> Testbed<'a> {
         // A run that did not start has no recording.
         let Some(run) = result.report["run"].as_str() else { return Ok(()) };
         result.check_lines()?;
-        let mut command = self.wharf(url, Login::Key);
+        let mut command = self.wharf(url, Login::Key)?;
         command.args(["replay", run, "--diff"]);
-        if self.agent.adapter() != self.agent.id() {
-            command.args(["--adapter", &self.agent.adapter()]);
+        if self.subject.adapter() != self.agent.id() {
+            command.args(["--adapter", &self.subject.adapter()]);
         }
         let output = command.output().map_err(|error| format!("cannot start wharf replay: {error}"))?;
         if output.status.success() {

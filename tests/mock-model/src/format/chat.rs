@@ -6,7 +6,11 @@ use serde_json::{Value, json};
 
 fn usage(step: &Step) -> Value {
     let (input, output) = (step.input_tokens(), step.output_tokens());
-    json!({ "prompt_tokens": input, "completion_tokens": output, "total_tokens": input + output })
+    json!({
+        "prompt_tokens": input, "prompt_tokens_details": { "cached_tokens": step.cached },
+        "completion_tokens": output, "completion_tokens_details": { "reasoning_tokens": step.reasoning },
+        "total_tokens": input + output,
+    })
 }
 
 fn finish(step: &Step) -> &'static str {
@@ -18,7 +22,7 @@ fn call(tool: &Tool, at: usize, serial: &str) -> Value {
     json!({ "id": format!("call_{serial}_{at}"), "type": "function", "function": function })
 }
 
-pub(super) fn complete(request: &Value, step: &Step, serial: &str) -> Value {
+pub(super) fn complete(model: &str, step: &Step, serial: &str) -> Value {
     let mut message = json!({ "role": "assistant", "content": step.text });
     if let Some(thinking) = &step.thinking {
         message["reasoning_content"] = json!(thinking);
@@ -27,16 +31,16 @@ pub(super) fn complete(request: &Value, step: &Step, serial: &str) -> Value {
         message["tool_calls"] = step.tools.iter().enumerate().map(|(at, tool)| call(tool, at, serial)).collect();
     }
     json!({
-        "id": format!("chatcmpl-{serial}"), "object": "chat.completion", "created": 0, "model": request["model"],
+        "id": format!("chatcmpl-{serial}"), "object": "chat.completion", "created": 0, "model": model,
         "choices": [{ "index": 0, "message": message, "finish_reason": finish(step) }], "usage": usage(step),
     })
 }
 
-pub(super) fn stream(request: &Value, step: &Step, serial: &str) -> Stream {
+pub(super) fn stream(model: &str, step: &Step, serial: &str) -> Stream {
     let chunk = |choices: Value| {
         json!({
             "id": format!("chatcmpl-{serial}"), "object": "chat.completion.chunk", "created": 0,
-            "model": request["model"], "choices": choices,
+            "model": model, "choices": choices,
         })
     };
     let delta = |delta: Value, finish: Option<&str>| {

@@ -20,21 +20,22 @@ fn stop_reason(step: &Step) -> &'static str {
 
 fn usage(step: &Step, output: u64) -> Value {
     json!({
-        "input_tokens": step.input_tokens(), "cache_creation_input_tokens": 0, "cache_read_input_tokens": 0,
+        "input_tokens": step.input_tokens().saturating_sub(step.cached), "cache_creation_input_tokens": 0,
+        "cache_read_input_tokens": step.cached,
         "output_tokens": output, "service_tier": "standard",
     })
 }
 
-pub(super) fn complete(request: &Value, step: &Step, serial: &str) -> Value {
+pub(super) fn complete(model: &str, step: &Step, serial: &str) -> Value {
     json!({
-        "id": format!("msg_{serial}"), "type": "message", "role": "assistant", "model": request["model"],
+        "id": format!("msg_{serial}"), "type": "message", "role": "assistant", "model": model,
         "content": content(step, serial), "stop_reason": stop_reason(step), "stop_sequence": null,
         "usage": usage(step, step.output_tokens()),
     })
 }
 
-pub(super) fn stream(request: &Value, step: &Step, serial: &str) -> Stream {
-    let mut start = complete(request, step, serial);
+pub(super) fn stream(model: &str, step: &Step, serial: &str) -> Stream {
+    let mut start = complete(model, step, serial);
     start["content"] = json!([]);
     start["stop_reason"] = Value::Null;
     start["usage"] = usage(step, 1);

@@ -26,28 +26,28 @@ fn output(step: &Step, serial: &str) -> Vec<Value> {
     thinking.chain(text).chain(tools).collect()
 }
 
-fn response(request: &Value, serial: &str) -> Value {
+fn response(model: &str, serial: &str) -> Value {
     json!({
         "id": format!("resp_{serial}"), "object": "response", "created_at": 0, "status": "in_progress",
-        "model": request["model"], "output": [], "parallel_tool_calls": true, "tools": [], "tool_choice": "auto",
+        "model": model, "output": [], "parallel_tool_calls": true, "tools": [], "tool_choice": "auto",
         "error": null, "incomplete_details": null, "usage": null,
     })
 }
 
-pub(super) fn complete(request: &Value, step: &Step, serial: &str) -> Value {
+pub(super) fn complete(model: &str, step: &Step, serial: &str) -> Value {
     let (input, tokens) = (step.input_tokens(), step.output_tokens());
-    let mut complete = response(request, serial);
+    let mut complete = response(model, serial);
     complete["status"] = json!("completed");
     complete["output"] = json!(output(step, serial));
     complete["usage"] = json!({
-        "input_tokens": input, "input_tokens_details": { "cached_tokens": 0 }, "output_tokens": tokens,
-        "output_tokens_details": { "reasoning_tokens": 0 }, "total_tokens": input + tokens,
+        "input_tokens": input, "input_tokens_details": { "cached_tokens": step.cached }, "output_tokens": tokens,
+        "output_tokens_details": { "reasoning_tokens": step.reasoning }, "total_tokens": input + tokens,
     });
     complete
 }
 
-pub(super) fn stream(request: &Value, step: &Step, serial: &str) -> Stream {
-    let created = response(request, serial);
+pub(super) fn stream(model: &str, step: &Step, serial: &str) -> Stream {
+    let created = response(model, serial);
     let mut events = vec![
         json!({ "type": "response.created", "response": created }),
         json!({ "type": "response.in_progress", "response": created }),
@@ -56,7 +56,7 @@ pub(super) fn stream(request: &Value, step: &Step, serial: &str) -> Stream {
         events.extend(item_events(step, at, &item));
     }
     let count = events.len();
-    events.push(json!({ "type": "response.completed", "response": complete(request, step, serial) }));
+    events.push(json!({ "type": "response.completed", "response": complete(model, step, serial) }));
     let frames = events.into_iter().enumerate().map(|(number, mut event)| {
         event["sequence_number"] = json!(number);
         let is_piece = event["type"].as_str().is_some_and(|name| name.rsplit('.').next() == Some("delta"));

@@ -1,7 +1,7 @@
 //! Tool approvals: by rules, by a user, by nobody.
 
 use super::not_offered;
-use super::tools::shell_then;
+use super::tools::{shell_then, shown_tools};
 use crate::ScenarioResult;
 use crate::agent::Login;
 use crate::run_result::{RunResult, text};
@@ -35,14 +35,21 @@ fn answered(result: &RunResult) -> Vec<(&str, bool)> {
 pub(super) fn nobody(testbed: &Testbed<'_>) -> ScenarioResult {
     let model = testbed.model(shell_then(testbed, COMMAND))?;
     let result = testbed.run(&model, &["--deny", "Touch it."])?;
-    result.expect_answer("Done.")?.expect_tools(&[(testbed.agent.shell_tool(), "denied")])?;
     result.check(!command_ran(testbed), "the command ran anyway")?;
+    result.expect_answer("Done.")?;
+    if shown_tools(&model).iter().any(|name| name == testbed.agent.shell("").name) {
+        result.expect_tools(&[(testbed.agent.shell_tool(), "denied")])?;
+    } else {
+        // A tool that the model is not shown cannot be denied: the agent does not know it.
+        let ran = result.tools().iter().any(|(_, status)| *status == "succeeded");
+        result.check(!ran, "a tool that is not shown succeeded")?;
+    }
     Ok(())
 }
 
-/// Claude Code tells the model, which continues. Copilot ends the turn immediately.
+/// Most agents tell the model, which continues. Some end the turn immediately.
 fn check_outcome_after_denial(testbed: &Testbed<'_>, result: &RunResult) -> Result<(), String> {
-    if testbed.agent.is_copilot() {
+    if testbed.subject.quirks().denial_ends_turn {
         result.expect_outcome("cancelled", 130)?.check(
             text(&result.report["detail"]).contains("a tool was denied"),
             "the detail does not say that a tool was denied",
@@ -58,7 +65,7 @@ fn check_outcome_after_denial(testbed: &Testbed<'_>, result: &RunResult) -> Resu
 fn run(testbed: &Testbed<'_>, args: &[&str], steps: Vec<Step>) -> Result<RunResult, String> {
     let model = testbed.model(steps)?;
     let result = testbed.run(&model, &[args, &["Touch it."]].concat())?;
-    if result.needs_github_login() && !testbed.agent.is_newest() {
+    if result.needs_github_login() {
         return testbed.run_at(&model.url(), Login::Token, &[args, &["--model", "gpt-mock", "Touch it."]].concat());
     }
     Ok(result)
@@ -99,22 +106,22 @@ pub(super) fn timed_out(testbed: &Testbed<'_>) -> ScenarioResult {
 
 /// Only a user can edit an input, and `wharf run` asks a user only at a terminal, which `script` provides.
 pub(super) fn edited(testbed: &Testbed<'_>) -> ScenarioResult {
-    if testbed.agent.is_copilot() {
-        let result = by_rules(testbed, "default = \"deny\"\n", shell_then(testbed, COMMAND))?;
-        let fixed = result.events("ask").all(|ask| ask["input_editable"] == false);
-        result.check(fixed && result.events("ask").next().is_some(), "its input can be edited, which is not tried")?;
+    let result = by_rules(testbed, "default = \"deny\"\n", shell_then(testbed, COMMAND))?;
+    result.check(result.events("ask").next().is_some(), "there was no ask")?;
+    if result.events("ask").all(|ask| ask["input_editable"] == false) {
         return not_offered("its asks say that the input cannot be edited");
     }
     if !std::path::Path::new("/usr/bin/script").exists() {
         return not_offered("`script`, which provides a terminal, is not installed");
     }
     let model = testbed.model(shell_then(testbed, "touch original.txt"))?;
-    let wharf = testbed.wharf(&model.url(), Login::Key);
-    let typed = "e {\"command\":\"touch edited.txt\",\"description\":\"edited\"}\n";
+    let wharf = testbed.wharf(&model.url(), Login::Key)?;
+    let typed = format!("e {}\n", testbed.agent.shell("touch edited.txt").input);
     let line = format!(
-        "{} run --ask --total-timeout 60 --adapter {} 'Touch it.'",
-        testbed.agent.wharf.display(),
-        testbed.agent.adapter()
+        "{} run --ask --total-timeout 60 --adapter {} {} 'Touch it.'",
+        testbed.subject.wharf.display(),
+        testbed.subject.adapter(),
+        testbed.subject.transport_args().join(" ")
     );
     let mut terminal = Command::new("/usr/bin/script");
     terminal.args(["--quiet", "--return", "--command", &line, "/dev/null"]).env_clear();

@@ -1,16 +1,20 @@
 //! Prompts and messages reach the model unchanged.
 
 use super::not_offered;
+use super::tools::shell_then;
 use crate::ScenarioResult;
 use crate::agent::Login;
+use crate::process::wait_for;
 use crate::run_result::text;
 use crate::testbed::Testbed;
+use serde_json::Value;
+use std::time::Duration;
 use wharf_mock_model::Step;
 
 pub(super) fn system(testbed: &Testbed<'_>) -> ScenarioResult {
     let model = testbed.model(vec![Step::text("Aye.")])?;
     let result = testbed.run(&model, &["--system", "You answer as the harbour master, code 5521.", "Go."])?;
-    result.expect_answer("Aye.")?;
+    result.offers("system-prompt")?.expect_answer("Aye.")?;
     result.check(model.received("You answer as the harbour master, code 5521."), "the system prompt did not arrive")?;
     Ok(())
 }
@@ -40,18 +44,19 @@ pub(super) fn slash(testbed: &Testbed<'_>) -> ScenarioResult {
 
 /// The message is sent while a tool runs, so that the agent has more work to do after it.
 pub(super) fn mid_turn(testbed: &Testbed<'_>) -> ScenarioResult {
-    let (name, input) = testbed.agent.shell("until [ -e heard ]; do sleep 0.1; done; echo it was");
-    let model = testbed.model(vec![Step::tool(name, input), Step::text("Done.")])?;
+    let model = testbed.model(shell_then(testbed, "until [ -e heard ]; do sleep 0.1; done; echo it was"))?;
     let args = [testbed.agent.approve(), vec!["--control", "Wait for it."]].concat();
     let mut running = testbed.start(&model.url(), Login::Key, &args)?;
     running.wait_for_event("tool")?;
     running.send_message("Mind the gap.")?;
-    let event = if testbed.agent.is_copilot() { "input-rejected" } else { "message-sent" };
-    running.wait_for_event(event)?;
+    let answered = || (running.has_event("message-sent") || running.has_event("input-rejected")).then_some(());
+    wait_for("an answer to the message", Duration::from_mins(1), answered)?;
     std::fs::write(testbed.workspace.join("heard"), "").map_err(|error| format!("cannot release the tool: {error}"))?;
     let result = testbed.finish(running, &model.url())?;
     result.expect_answer("Done.")?;
-    if testbed.agent.is_copilot() {
+    let is_rejected = result.events("input-rejected").next().is_some();
+    result.check(is_rejected != testbed.has("steering"), "the adapter does not say `steering` as it does")?;
+    if is_rejected {
         return not_offered("it accepts no messages during a turn; the message is an `input-rejected` event");
     }
     result.check(model.received("Mind the gap."), "the message did not arrive")?;
@@ -63,35 +68,37 @@ pub(super) fn instructions(testbed: &Testbed<'_>) -> ScenarioResult {
     let failed = |error: std::io::Error| format!("cannot write the instructions: {error}");
     let folder = testbed.workspace.join(".claude");
     std::fs::create_dir_all(&folder).map_err(failed)?;
-    std::fs::write(testbed.workspace.join("CLAUDE.md"), "Mind the buoy, code 4410.\n").map_err(failed)?;
+    std::fs::write(testbed.workspace.join(testbed.agent.instructions()), "Mind the buoy, code 4410.\n")
+        .map_err(failed)?;
     let hook = r#"{"hooks":{"SessionStart":[{"hooks":[{"type":"command","command":"touch hooked"}]}]}}"#;
     std::fs::write(folder.join("settings.json"), hook).map_err(failed)?;
     let model = testbed.model(vec![Step::text("Aye.")])?;
     let result = testbed.run(&model, &["Go."])?;
     result.expect_answer("Aye.")?;
     result.check(!testbed.workspace.join("hooked").exists(), "a hook of the workspace ran")?;
-    let said_so = result.events("notice").any(|notice| text(&notice["text"]).contains("does not read CLAUDE.md"));
-    if said_so && !testbed.agent.is_newest() {
+    let said_so = result.events("notice").any(|notice| text(&notice["text"]).contains("does not read"));
+    if said_so {
         return not_offered("it reads them only together with the workspace's hooks; a notice says so");
     }
-    result.check(model.received("Mind the buoy, code 4410."), "CLAUDE.md did not arrive")?;
-    let option = if testbed.agent.is_copilot() { "no-custom-instructions=true" } else { "project-instructions=false" };
-    let result = testbed.run(&model, &["--option", option, "Go."])?;
-    result.check(!model.received("Mind the buoy, code 4410."), "CLAUDE.md arrived although it was excluded")?;
+    result.check(model.received("Mind the buoy, code 4410."), "the instructions did not arrive")?;
+    if let Some(excluded) = testbed.agent.without_instructions() {
+        let result = testbed.run(&model, &[&excluded[..], &["Go."]].concat())?;
+        result.check(!model.received("Mind the buoy, code 4410."), "they arrived although they were excluded")?;
+    }
     Ok(())
 }
 
 /// The second turn has the first one in its context.
 pub(super) fn second(testbed: &Testbed<'_>) -> ScenarioResult {
     let model = testbed.model(vec![Step::text("One it is."), Step::text("Two it is.")])?;
-    let protocol = if testbed.agent.is_copilot() { vec!["--option", "transport=acp"] } else { vec![] };
+    let protocol = if testbed.subject.is_best_transport() { testbed.agent.keep_alive() } else { vec![] };
     let args = [testbed.agent.approve(), protocol, vec!["--control", "--keep-alive", "Say one."]].concat();
     let mut running = testbed.start(&model.url(), Login::Key, &args)?;
     running.wait_for_event("turn-ended")?;
     running.send_line(&serde_json::json!({ "type": "next-turn", "prompt": "Say two." }))?;
     drop(running.child.stdin.take());
     let result = testbed.finish(running, &model.url())?;
-    if result.needs_github_login() && !testbed.agent.is_newest() {
+    if result.needs_github_login() {
         return not_offered("its protocol for several turns does not support API keys, and says so");
     }
     result.expect_answer("Two it is.")?;
@@ -100,4 +107,44 @@ pub(super) fn second(testbed: &Testbed<'_>) -> ScenarioResult {
     let has_both = ["Say one.", "One it is.", "Say two."].iter().all(|text| model.received(text));
     result.check(has_both, "the second turn does not include the first")?;
     Ok(())
+}
+
+/// The request for the highest effort differs from that for a low one, beside what differs in every request.
+pub(super) fn effort(testbed: &Testbed<'_>) -> ScenarioResult {
+    let mut requests = vec![];
+    for effort in ["low", "low", "high"] {
+        let model = testbed.model(vec![Step::text("Thought about it.")])?;
+        let result = testbed.run(&model, &["--effort", effort, "Think."])?;
+        result.offers("effort")?.expect_answer("Thought about it.")?;
+        requests.push(model.requests().pop().map(|request| fields(&request.body)).unwrap_or_default());
+    }
+    let differ = |one: &[(String, Value)], other: &[(String, Value)]| -> Vec<String> {
+        let changed =
+            one.iter().filter(|field| !other.contains(field)).chain(other.iter().filter(|field| !one.contains(field)));
+        changed.map(|(path, _)| path.clone()).collect()
+    };
+    let noise = differ(&requests[0], &requests[1]);
+    let changed: Vec<String> =
+        differ(&requests[1], &requests[2]).into_iter().filter(|path| !noise.contains(path)).collect();
+    if changed.is_empty() {
+        return Err("the request to the model is the same for a low and a high effort".to_owned().into());
+    }
+    Ok(())
+}
+
+/// The fields of a request without the conversation and the tools, by their paths.
+fn fields(body: &Value) -> Vec<(String, Value)> {
+    fn collect(path: &str, value: &Value, into: &mut Vec<(String, Value)>) {
+        match value {
+            Value::Object(fields) => {
+                fields.iter().for_each(|(name, value)| collect(&format!("{path}/{name}"), value, into));
+            }
+            other => into.push((path.to_owned(), other.clone())),
+        }
+    }
+    let mut all = vec![];
+    collect("", body, &mut all);
+    let conversation = ["/messages", "/input", "/contents", "/tools", "/system"];
+    all.retain(|(path, _)| !conversation.iter().any(|one| path.starts_with(one)));
+    all
 }

@@ -1,6 +1,5 @@
 //! Sessions: with a chosen id, resumed, unknown.
 
-use super::not_offered;
 use crate::ScenarioResult;
 use crate::run_result::text;
 use crate::testbed::Testbed;
@@ -8,7 +7,7 @@ use wharf_mock_model::Step;
 
 /// An unused session id, in the form that the agents require.
 fn id(testbed: &Testbed<'_>) -> String {
-    let digits = testbed.agent.version.bytes().fold(0_u64, |sum, byte| sum * 31 + u64::from(byte));
+    let digits = testbed.subject.version.bytes().fold(0_u64, |sum, byte| sum * 31 + u64::from(byte));
     format!("0badcafe-{:04x}-4abc-8def-{:012x}", std::process::id() & 0xffff, digits & 0xffff_ffff_ffff)
 }
 
@@ -16,10 +15,7 @@ pub(super) fn chosen(testbed: &Testbed<'_>) -> ScenarioResult {
     let model = testbed.model(vec![Step::text("Named.")])?;
     let id = id(testbed);
     let result = testbed.run(&model, &["--session-id", &id, "Go."])?;
-    result.expect_answer("Named.")?;
-    if result.is_unsupported("session") && !testbed.agent.is_newest() {
-        return not_offered("it cannot be given an id; the report lists the setting as unsupported");
-    }
+    result.expect_answer("Named.")?.offers("session")?;
     result.check(result.session_id()? == id, "the session has another id")?;
     Ok(())
 }
@@ -27,6 +23,7 @@ pub(super) fn chosen(testbed: &Testbed<'_>) -> ScenarioResult {
 pub(super) fn resumed(testbed: &Testbed<'_>) -> ScenarioResult {
     let second = Step { usage: Some((321, 45)), ..Step::text("Barnacle.") };
     let model = testbed.model(vec![Step { usage: Some((100, 20)), ..Step::text("I will remember.") }, second])?;
+    testbed.needs("session-resume")?;
     let first = testbed.run(&model, &["The word is barnacle-7391."])?;
     first.expect_answer("I will remember.")?;
     let id = first.session_id()?;
@@ -36,11 +33,10 @@ pub(super) fn resumed(testbed: &Testbed<'_>) -> ScenarioResult {
     second.check(model.received("barnacle-7391"), "the model did not get the first prompt")?;
     second.check(model.received("I will remember."), "the model did not get its first answer")?;
     second.check(second.report["session"]["resumed"] != false, "the report says that it did not resume")?;
-    // Some agents count the whole session, but the report must not. Claude Code 2.0 is exempt: it sends a few
-    // additional requests here and counts them.
+    // Some agents count the whole session, but the report must not.
     let usage = &second.report["usage"];
     let is_right = usage["input"] == 321 && usage["output"] == 45;
-    let must_be_right = testbed.agent.is_copilot() || !testbed.agent.is_old();
+    let must_be_right = testbed.has("token-usage") && !testbed.subject.quirks().counts_more_after_resume;
     second.check(is_right || !must_be_right, &format!("the usage is not 321 and 45 tokens but {usage}"))?;
     Ok(())
 }
@@ -48,8 +44,9 @@ pub(super) fn resumed(testbed: &Testbed<'_>) -> ScenarioResult {
 pub(super) fn unknown(testbed: &Testbed<'_>) -> ScenarioResult {
     let model = testbed.model(vec![Step::text("Hello, stranger.")])?;
     let id = id(testbed).replace("0badcafe", "0badf00d");
+    testbed.needs("session-resume")?;
     let result = testbed.run(&model, &["--resume", &id, "Go on."])?;
-    if testbed.agent.is_copilot() && !testbed.agent.is_newest() && result.report["outcome"] == "completed" {
+    if result.report["outcome"] == "completed" {
         // It started a new session with that id. The report must not call that a resume, and there is a warning.
         result
             .check(result.report["session"]["resumed"] == false, "the report does not say that it is a new session")?;

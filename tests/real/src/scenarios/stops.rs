@@ -3,7 +3,7 @@
 use super::not_offered;
 use super::tools::shell_then;
 use crate::ScenarioResult;
-use crate::agent::Login;
+use crate::agent::{Call, Login};
 use crate::process::{interrupt, is_alive, wait_for};
 use crate::run_result::text;
 use crate::testbed::Testbed;
@@ -16,7 +16,10 @@ const QUICK: Duration = Duration::from_secs(12);
 pub(super) fn mid_stream(testbed: &Testbed<'_>) -> ScenarioResult {
     let model = testbed.model(vec![Step { end: End::Stalled, ..Step::text("It was a dark and stormy night, and") }])?;
     let running = testbed.start(&model.url(), Login::Key, &["Tell me a story."])?;
-    running.wait_for_event("text-delta")?;
+    model.wait_for_request()?;
+    if testbed.has("streaming") {
+        running.wait_for_event("text-delta")?;
+    }
     let started = Instant::now();
     interrupt(running.child.id())?;
     let result = testbed.finish(running, &model.url())?;
@@ -31,7 +34,7 @@ pub(super) fn by_protocol(testbed: &Testbed<'_>) -> ScenarioResult {
     let running = testbed.start(&model.url(), Login::Key, &["--ask", "Tell me a story."])?;
     let began = || (running.has_event("text-delta") || running.has_event("turn-ended")).then_some(());
     let waited = wait_for("the agent's first text", Duration::from_mins(1), began);
-    if running.has_event("turn-ended") && !testbed.agent.is_newest() {
+    if running.has_event("turn-ended") {
         let result = testbed.finish(running, &model.url())?;
         result.check(result.needs_github_login(), "the turn ended before it was cancelled")?;
         return not_offered("its protocol does not support API keys, and says so");
@@ -70,38 +73,34 @@ pub(super) fn mid_tool(testbed: &Testbed<'_>) -> ScenarioResult {
 }
 
 pub(super) fn turns(testbed: &Testbed<'_>) -> ScenarioResult {
-    let (name, input) = testbed.agent.shell("true");
+    let Call { name, input } = testbed.agent.shell("true");
     let model = testbed.model(vec![Step { text: Some("Once more.".to_owned()), ..Step::tool(name, input) }])?;
-    if !testbed.agent.is_copilot() {
+    if !testbed.subject.quirks().cap_is_on_autopilot {
         let args = [testbed.agent.approve(), vec!["--max-turns", "2", "Go round."]].concat();
         let result = testbed.run(&model, &args)?;
         result
+            .offers("max-turns")?
             .expect_outcome("limit", 6)?
             .check(text(&result.report["detail"]) == "max-turns", "the detail does not name the limit")?;
         return Ok(());
     }
-    // Copilot limits how often its autopilot continues, which it does if the model never finishes.
+    // An autopilot continues if the model never finishes.
     let model = testbed.model(vec![Step::text("Not yet done.")])?;
     let args = [testbed.agent.approve(), vec!["--autopilot", "--max-turns", "2", "Go round."]].concat();
     let result = testbed.run(&model, &args)?;
-    result.expect_outcome("limit", 6)?;
+    result.offers("max-turns")?.expect_outcome("limit", 6)?;
     result.check(model.requests().len() == 3, &format!("the model got {} requests", model.requests().len()))?;
     Ok(())
 }
 
 pub(super) fn cost(testbed: &Testbed<'_>) -> ScenarioResult {
-    let (name, input) = testbed.agent.shell("true");
+    let Call { name, input } = testbed.agent.shell("true");
     let expensive = Step { usage: Some((900_000, 90_000)), ..Step::tool(name, input) };
     let model = testbed.model(vec![expensive, Step::text("Cheap at the price.")])?;
     let args = [testbed.agent.approve(), vec!["--max-cost", "0.01", "Spend."]].concat();
     let result = testbed.run(&model, &args)?;
-    if testbed.agent.is_copilot() {
-        let mut unsupported = result.report["unsupported"].as_array().into_iter().flatten();
-        let is_reported = unsupported.any(|setting| setting["name"] == "max-cost");
-        result.check(is_reported, "the report does not list the limit as unsupported")?;
-        return not_offered("it has no prices in dollars; the report lists the setting as unsupported");
-    }
     result
+        .offers("max-cost")?
         .expect_outcome("limit", 6)?
         .check(text(&result.report["detail"]) == "budget", "the detail does not name the limit")?;
     Ok(())

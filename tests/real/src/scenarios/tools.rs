@@ -1,15 +1,17 @@
 //! Tools of the agent, of a sub-agent and of an MCP server, and the rules for them.
 
-use crate::ScenarioResult;
+use super::not_offered;
+use crate::agent::Call;
 use crate::mcp_server;
 use crate::run_result::{RunResult, text};
 use crate::testbed::Testbed;
+use crate::{NotPassed, ScenarioResult};
 use serde_json::{Value, json};
 use wharf_mock_model::Step;
 
 /// The steps of a model that runs a command and then answers.
 pub(super) fn shell_then(testbed: &Testbed<'_>, command: &str) -> Vec<Step> {
-    let (name, input) = testbed.agent.shell(command);
+    let Call { name, input } = testbed.agent.shell(command);
     vec![Step::tool(name, input), Step::text("Done.")]
 }
 
@@ -26,11 +28,8 @@ pub(super) fn then_answer(testbed: &Testbed<'_>) -> ScenarioResult {
     result.check(model.received("anchor-42"), "the model did not get the tool's output")?;
     let made = std::fs::read_to_string(testbed.workspace.join("made.txt")).unwrap_or_default();
     result.check(made.trim() == "anchor-42", "the tool did not run in the workspace")?;
-    let input = result.events("tool").find_map(|event| event["input"]["command"].as_str());
-    result.check(
-        input.is_some_and(|command| command.contains("made.txt")),
-        "the events do not contain the tool's input",
-    )?;
+    let has_input = result.events("tool").any(|event| event["input"].to_string().contains("made.txt"));
+    result.check(has_input, "the events do not contain the tool's input")?;
     Ok(())
 }
 
@@ -39,13 +38,19 @@ pub(super) fn failing(testbed: &Testbed<'_>) -> ScenarioResult {
     let args = [testbed.agent.approve(), vec!["Try it."]].concat();
     let result = testbed.run(&model, &args)?;
     result.expect_answer("Done.")?;
-    result.check(result.report["tools"][0]["exit_code"] == 3, "the exit code is wrong or missing")?;
     result.check(output(&result).contains("aground"), "the events do not contain the tool's output")?;
+    let tool = &result.report["tools"][0];
+    if tool["exit_code"].is_null() && tool["status"] == "succeeded" {
+        return not_offered("it reports a command that failed as one that succeeded, without an exit code");
+    }
+    let is_right = tool["exit_code"] == 3 || (tool["exit_code"].is_null() && tool["status"] == "failed");
+    result.check(is_right, "the exit code is wrong")?;
     Ok(())
 }
 
 pub(super) fn parallel(testbed: &Testbed<'_>) -> ScenarioResult {
-    let calls = vec![testbed.agent.shell("sleep 0.4; echo port"), testbed.agent.shell("echo starboard")];
+    let calls = ["sleep 0.4; echo port", "echo starboard"].map(|command| testbed.agent.shell(command));
+    let calls = calls.into_iter().map(|call| (call.name, call.input)).collect();
     let model = testbed.model(vec![Step::tools(calls), Step::text("Both.")])?;
     let args = [testbed.agent.approve(), vec!["Look both ways."]].concat();
     let result = testbed.run(&model, &args)?;
@@ -60,9 +65,11 @@ pub(super) fn delegated(testbed: &Testbed<'_>) -> ScenarioResult {
     // The tool for it has another name in old versions: what the model is shown decides.
     let model = testbed.model(vec![Step::text("I see.")])?;
     testbed.run(&model, &["What can you do?"])?;
-    let (name, input) = testbed.agent.delegate("DIVE-FOR-PEARLS and report", &shown_tools(&model));
+    let Some(Call { name, input }) = testbed.agent.delegate("DIVE-FOR-PEARLS and report", &shown_tools(&model)) else {
+        return not_offered("it has no tool that starts a sub-agent");
+    };
     let sub_agent = |step: Step| Step { when: Some("DIVE-FOR-PEARLS".to_owned()), ..step };
-    let (shell, command) = testbed.agent.shell("echo pearl");
+    let Call { name: shell, input: command } = testbed.agent.shell("echo pearl");
     let model = testbed.model(vec![
         Step::tool(name, input),
         sub_agent(Step::tool(shell, command)),
@@ -85,23 +92,29 @@ pub(super) fn delegated(testbed: &Testbed<'_>) -> ScenarioResult {
     Ok(())
 }
 
+/// A rule for all calls of one program, in the agent's own notation.
+fn rule(testbed: &Testbed<'_>, program: &str) -> Result<String, NotPassed> {
+    testbed.needs("tool-rules")?;
+    testbed.agent.command_rule(program).map_or_else(|| not_offered("its rules are not about commands"), Ok)
+}
+
 pub(super) fn denied_by_rule(testbed: &Testbed<'_>) -> ScenarioResult {
     let precious = testbed.workspace.join("precious.txt");
     std::fs::write(&precious, "pearls").map_err(|error| error.to_string())?;
     let model = testbed.model(shell_then(testbed, "rm precious.txt"))?;
-    let rule = testbed.agent.command_rule("rm");
+    let rule = rule(testbed, "rm")?;
     let args = [testbed.agent.approve(), vec!["--deny-tool", &rule, "Clean up."]].concat();
     let result = testbed.run(&model, &args)?;
-    result.expect_answer("Done.")?.expect_tools(&[(testbed.agent.shell_tool(), "denied")])?;
+    result.offers("tools")?.expect_answer("Done.")?.expect_tools(&[(testbed.agent.shell_tool(), "denied")])?;
     result.check(precious.exists(), "a denied command ran")?;
     Ok(())
 }
 
 pub(super) fn allowed_by_rule(testbed: &Testbed<'_>) -> ScenarioResult {
     let model = testbed.model(shell_then(testbed, "touch allowed.txt"))?;
-    let rule = testbed.agent.command_rule("touch");
+    let rule = rule(testbed, "touch")?;
     let result = testbed.run(&model, &["--deny", "--allow-tool", &rule, "Touch it."])?;
-    result.expect_answer("Done.")?.expect_tools(&[(testbed.agent.shell_tool(), "succeeded")])?;
+    result.offers("tools")?.expect_answer("Done.")?.expect_tools(&[(testbed.agent.shell_tool(), "succeeded")])?;
     result.check(testbed.workspace.join("allowed.txt").exists(), "an allowed command did not run")?;
     Ok(())
 }
@@ -111,7 +124,7 @@ pub(super) fn not_shown(testbed: &Testbed<'_>) -> ScenarioResult {
     let name = testbed.agent.shell_tool();
     let args = [testbed.agent.approve(), vec!["--without-tool", name, "What can you do?"]].concat();
     let result = testbed.run(&model, &args)?;
-    result.expect_answer("I have no shell.")?;
+    result.offers("tools")?.expect_answer("I have no shell.")?;
     let shown = shown_tools(&model);
     result.check(
         !shown.is_empty() && !shown.iter().any(|tool| tool == name),
@@ -121,33 +134,20 @@ pub(super) fn not_shown(testbed: &Testbed<'_>) -> ScenarioResult {
 }
 
 /// The names of the tools in the last request to the model.
-fn shown_tools(model: &crate::testbed::Model) -> Vec<String> {
-    let requests = model.requests();
-    let tools = requests.last().and_then(|request| request.body["tools"].as_array()).into_iter().flatten();
-    let name = |tool: &Value| tool["name"].as_str().or(tool["function"]["name"].as_str()).map(str::to_owned);
-    tools.filter_map(name).collect()
+pub(super) fn shown_tools(model: &crate::testbed::Model) -> Vec<String> {
+    model.requests().pop().map(|request| request.tools).unwrap_or_default()
 }
 
 pub(super) fn from_server(testbed: &Testbed<'_>) -> ScenarioResult {
     let this = std::env::current_exe().map_err(|error| error.to_string())?;
-    let servers = json!({ "mcpServers": { "harbour": {
-        "type": "local", "command": this, "args": [mcp_server::ARG], "tools": ["*"],
-    } } });
-    let servers = if testbed.agent.is_copilot() { servers } else { in_claudes_format(servers) };
-    let file = testbed.write("servers.json", &servers.to_string())?;
+    let server = testbed.agent.mcp_server(json!({ "command": this, "args": [mcp_server::ARG] }));
+    let file = testbed.write("servers.json", &json!({ "mcpServers": { "harbour": server } }).to_string())?;
     let name = testbed.agent.server_tool("harbour", "tide");
     let model = testbed.model(vec![Step::tool(&name, json!({})), Step::text("At noon.")])?;
     let args = [testbed.agent.approve(), vec!["--mcp", &file, "When?"]].concat();
     let result = testbed.run(&model, &args)?;
-    result.expect_answer("At noon.")?.expect_tools(&[(&name, "succeeded")])?;
+    result.offers("mcp-servers")?.expect_answer("At noon.")?;
+    result.expect_tools(&[(&testbed.agent.server_tool_in_events("harbour", "tide"), "succeeded")])?;
     result.check(model.received(mcp_server::TOOL_RESULT), "the model did not get the server's result")?;
     Ok(())
-}
-
-fn in_claudes_format(mut servers: Value) -> Value {
-    if let Some(server) = servers["mcpServers"]["harbour"].as_object_mut() {
-        server.remove("tools");
-        server.insert("type".to_owned(), json!("stdio"));
-    }
-    servers
 }
