@@ -1,12 +1,17 @@
 //! The agents, one file each.
 
 mod claude;
+mod codex;
 mod copilot;
+mod gemini;
+mod opencode;
+mod qwen;
 
 use crate::agent::Agent;
 
 /// All agents, in the order of the page.
-pub(crate) const ALL: &[&dyn Agent] = &[&copilot::Copilot, &claude::Claude];
+pub(crate) const ALL: &[&dyn Agent] =
+    &[&copilot::Copilot, &claude::Claude, &codex::Codex, &gemini::Gemini, &opencode::OpenCode, &qwen::Qwen];
 
 /// The agent with this id, or an error that names all.
 pub(crate) fn find(id: &str) -> Result<&'static dyn Agent, String> {

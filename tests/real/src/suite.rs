@@ -7,7 +7,7 @@ use crate::subject::Subject;
 use crate::testbed::Testbed;
 use crate::{NotPassed, ScenarioResult, log, page};
 use std::process::Command;
-use std::sync::{Mutex, OnceLock};
+use std::sync::Mutex;
 use std::time::Instant;
 use tokio::runtime::Handle;
 

@@ -1,0 +1,68 @@
+//! `OpenAI`'s Codex.
+
+use crate::agent::{Agent, Api, Call, Login, Package, Place, pairs};
+use serde_json::json;
+
+#[derive(Debug)]
+pub(crate) struct Codex;
+
+impl Agent for Codex {
+    fn id(&self) -> &'static str {
+        "codex"
+    }
+
+    fn name(&self) -> &'static str {
+        "Codex"
+    }
+
+    fn versions(&self) -> &'static [&'static str] {
+        &["0.169.0", "0.142.0"]
+    }
+
+    fn transports(&self) -> &'static [&'static str] {
+        &["app-server", "json-lines"]
+    }
+
+    fn packages(&self, version: &str) -> Vec<Package> {
+        vec![Package::Npm(format!("@openai/codex@{version}"))]
+    }
+
+    fn api(&self) -> Api {
+        Api::Responses
+    }
+
+    fn variables(&self, at: &Place<'_>) -> Vec<(&'static str, String)> {
+        match at.login {
+            Login::None => vec![],
+            _ => pairs(&[("MOCK_API_KEY", "sk-fake-key-of-the-suite")]),
+        }
+    }
+
+    /// Its own provider has no setting for the address that also works without a login, so there is one for the mock.
+    fn files(&self, at: &Place<'_>) -> Vec<(&'static str, String)> {
+        let config = format!(
+            "model = \"mock-model\"\nmodel_provider = \"mock\"\n\n[analytics]\nenabled = false\n\n\
+             [model_providers.mock]\nname = \"mock\"\nbase_url = \"{}/v1\"\nenv_key = \"MOCK_API_KEY\"\n\
+             wire_api = \"responses\"\n",
+            at.url
+        );
+        vec![(".codex/config.toml", config)]
+    }
+
+    fn by_hand(&self, prompt: &str) -> Vec<String> {
+        let flags = ["exec", "--json", "--skip-git-repo-check", "--dangerously-bypass-approvals-and-sandbox", prompt];
+        flags.map(str::to_owned).to_vec()
+    }
+
+    fn shell(&self, command: &str) -> Call {
+        Call { name: "exec_command", input: json!({ "cmd": command }) }
+    }
+
+    fn shell_tool(&self) -> &'static str {
+        "exec_command"
+    }
+
+    fn server_tool(&self, server: &str, tool: &str) -> String {
+        format!("mcp__{server}__{tool}")
+    }
+}

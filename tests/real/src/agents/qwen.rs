@@ -1,0 +1,73 @@
+//! Qwen Code.
+
+use crate::agent::{Agent, Api, Call, Login, Package, Place, pairs};
+use serde_json::json;
+
+#[derive(Debug)]
+pub(crate) struct Qwen;
+
+impl Agent for Qwen {
+    fn id(&self) -> &'static str {
+        "qwen"
+    }
+
+    fn name(&self) -> &'static str {
+        "Qwen Code"
+    }
+
+    fn versions(&self) -> &'static [&'static str] {
+        &["0.24.4", "0.15.10"]
+    }
+
+    fn transports(&self) -> &'static [&'static str] {
+        &["acp", "stream-json"]
+    }
+
+    fn packages(&self, version: &str) -> Vec<Package> {
+        vec![Package::Npm(format!("@qwen-code/qwen-code@{version}")), Package::Node]
+    }
+
+    fn api(&self) -> Api {
+        Api::Chat
+    }
+
+    fn variables(&self, at: &Place<'_>) -> Vec<(&'static str, String)> {
+        let mut all = pairs(&[("OPENAI_BASE_URL", &format!("{}/v1", at.url)), ("OPENAI_MODEL", "mock-model")]);
+        if at.login != Login::None {
+            all.push(("OPENAI_API_KEY", "sk-fake-key-of-the-suite".to_owned()));
+        }
+        all
+    }
+
+    fn files(&self, at: &Place<'_>) -> Vec<(&'static str, String)> {
+        let mut settings = json!({
+            "general": { "enableAutoUpdate": false, "disableAutoUpdate": true },
+            "privacy": { "usageStatisticsEnabled": false },
+        });
+        if at.login != Login::None {
+            settings["security"] = json!({ "auth": { "selectedType": "openai" } });
+        }
+        vec![(".qwen/settings.json", settings.to_string())]
+    }
+
+    fn instructions(&self) -> &'static str {
+        "QWEN.md"
+    }
+
+    fn by_hand(&self, prompt: &str) -> Vec<String> {
+        ["--output-format", "stream-json", "--auth-type", "openai", "--yolo", prompt].map(str::to_owned).to_vec()
+    }
+
+    fn shell(&self, command: &str) -> Call {
+        let input = json!({ "command": command, "description": "a command of the suite", "is_background": false });
+        Call { name: "run_shell_command", input }
+    }
+
+    fn shell_tool(&self) -> &'static str {
+        "run_shell_command"
+    }
+
+    fn server_tool(&self, server: &str, tool: &str) -> String {
+        format!("mcp__{server}__{tool}")
+    }
+}
