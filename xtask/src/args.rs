@@ -110,6 +110,7 @@ pub(crate) fn parse(line: &str) -> Result<Task, clap::Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use clap::error::ErrorKind;
 
     #[test]
     fn the_definition_is_consistent() {

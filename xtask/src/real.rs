@@ -25,12 +25,11 @@ pub(crate) fn run(args: &RealArgs, workspace: &Workspace) -> Result<(), Error> {
     let isolation = Isolation::find(workspace);
     log(&format!("xtask: {}", isolation.describe()));
     let mut line = vec![suite];
-    match &args.by_hand {
-        Some(_) => line.push("by-hand".to_owned()),
-        None => {
-            line.push("run".to_owned());
-            line.extend(run_args(args, workspace)?);
-        }
+    if args.by_hand.is_some() {
+        line.push("by-hand".to_owned());
+    } else {
+        line.push("run".to_owned());
+        line.extend(run_args(args, workspace)?);
     }
     line.extend(args.selection());
     line.extend(folder);

@@ -19,7 +19,7 @@ pub struct Request {
     pub headers: BTreeMap<String, String>,
     /// Whether it is a request for an answer of the model.
     pub is_inference: bool,
-    /// Whether it is an inference request without tools, which takes no step of the scenario.
+    /// Whether it is an inference request that takes no step of the scenario.
     pub is_side_request: bool,
     /// The names of the tools that the model is shown.
     pub tools: Vec<String>,

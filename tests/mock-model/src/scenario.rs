@@ -13,6 +13,16 @@ pub struct Scenario {
     /// The answer to inference requests without tools. Agents send such requests outside the turn, for example to name a
     /// session, and they must not use up the steps. Empty means a default answer.
     pub side_answer: String,
+    /// Requests that contain one of these texts are side requests too, although they have tools: agents extract memories,
+    /// classify commands or suggest a next prompt.
+    pub side_texts: Vec<String>,
+}
+
+impl Scenario {
+    /// Whether a request takes no step.
+    pub(crate) fn is_side_request(&self, body: &str, tools: &[String]) -> bool {
+        tools.is_empty() || self.side_texts.iter().any(|text| body.contains(text.as_str()))
+    }
 }
 
 /// An answer of the model, or a failure of its provider.
@@ -173,6 +183,14 @@ mod tests {
             ["go", "dig here", "go", "dig here", "dig", "go"].map(&mut next).into_iter().flatten().collect();
         assert_eq!(texts, ["one", "deep", "two", "deeper", "deeper", "two"]);
         assert_eq!(Position::default().next(&Scenario::default(), ""), None);
+    }
+
+    #[test]
+    fn side_requests_have_no_tools_or_a_known_text() {
+        let scenario = Scenario { side_texts: vec!["Suggest what".to_owned()], ..Scenario::default() };
+        let tools = ["shell".to_owned()];
+        assert!(scenario.is_side_request("Go.", &[]) && scenario.is_side_request("Suggest what comes next.", &tools));
+        assert!(!scenario.is_side_request("Go.", &tools));
     }
 
     #[test]

@@ -95,7 +95,8 @@ async fn answer(shared: Arc<Shared>, request: hyper::Request<Incoming>) -> Resul
     let body: Value = serde_json::from_slice(&bytes).unwrap_or(Value::Null);
     let format = Format::for_path(&path).filter(|_| head.method == Method::POST);
     let tools = reading::tools(&body);
-    let is_side_request = format.is_some() && tools.is_empty();
+    let is_side_request =
+        format.is_some() && shared.scenario.is_side_request(&String::from_utf8_lossy(&bytes), &tools);
     let headers = head.headers.iter();
     let headers =
         headers.map(|(name, value)| (name.to_string(), String::from_utf8_lossy(value.as_bytes()).into_owned()));

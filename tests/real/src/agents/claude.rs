@@ -1,6 +1,6 @@
 //! Anthropic's Claude Code.
 
-use crate::agent::{Agent, Api, Call, Login, Package, Place, Quirks, numbers, pairs};
+use crate::agent::{Agent, Api, ByHand, Call, Login, Package, Place, Quirks, numbers, pairs};
 use serde_json::json;
 
 #[derive(Debug)]
@@ -74,8 +74,8 @@ impl Agent for Claude {
         "CLAUDE.md"
     }
 
-    fn by_hand(&self, prompt: &str) -> Vec<String> {
-        ["-p", "--output-format", "stream-json", "--verbose", prompt].map(str::to_owned).to_vec()
+    fn by_hand(&self, _transport: &str, prompt: &str) -> ByHand {
+        ByHand::once(&["-p", "--output-format", "stream-json", "--verbose", prompt])
     }
 
     fn shell(&self, command: &str) -> Call {

@@ -1,6 +1,6 @@
 //! `OpenAI`'s Codex.
 
-use crate::agent::{Agent, Api, Call, Login, Package, Place, pairs};
+use crate::agent::{Agent, Api, ByHand, Call, Login, Package, Place, pairs};
 use serde_json::json;
 
 #[derive(Debug)]
@@ -49,9 +49,8 @@ impl Agent for Codex {
         vec![(".codex/config.toml", config)]
     }
 
-    fn by_hand(&self, prompt: &str) -> Vec<String> {
-        let flags = ["exec", "--json", "--skip-git-repo-check", "--dangerously-bypass-approvals-and-sandbox", prompt];
-        flags.map(str::to_owned).to_vec()
+    fn by_hand(&self, _transport: &str, prompt: &str) -> ByHand {
+        ByHand::once(&["exec", "--json", "--skip-git-repo-check", "--dangerously-bypass-approvals-and-sandbox", prompt])
     }
 
     fn shell(&self, command: &str) -> Call {

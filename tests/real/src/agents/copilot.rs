@@ -1,6 +1,6 @@
 //! GitHub's Copilot CLI.
 
-use crate::agent::{Agent, Api, Call, Login, Models, Package, Place, Quirks, numbers, pairs};
+use crate::agent::{Agent, Api, ByHand, Call, Login, Models, Package, Place, Quirks, numbers, pairs};
 use serde_json::{Value, json};
 
 #[derive(Debug)]
@@ -73,8 +73,11 @@ impl Agent for Copilot {
         "CLAUDE.md"
     }
 
-    fn by_hand(&self, prompt: &str) -> Vec<String> {
-        ["--no-auto-update", "--output-format", "json", "--allow-all-tools", "-p", prompt].map(str::to_owned).to_vec()
+    fn by_hand(&self, transport: &str, prompt: &str) -> ByHand {
+        match transport {
+            "acp" => ByHand::acp(&["--acp", "--no-auto-update"]),
+            _ => ByHand::once(&["--no-auto-update", "--output-format", "json", "--allow-all-tools", "-p", prompt]),
+        }
     }
 
     fn shell(&self, command: &str) -> Call {

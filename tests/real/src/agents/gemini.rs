@@ -1,6 +1,6 @@
 //! Google's Gemini CLI.
 
-use crate::agent::{Agent, Api, Call, Login, Package, Place, pairs};
+use crate::agent::{Agent, Api, ByHand, Call, Login, Package, Place, pairs};
 use serde_json::json;
 
 #[derive(Debug)]
@@ -58,9 +58,19 @@ impl Agent for Gemini {
         "GEMINI.md"
     }
 
-    fn by_hand(&self, prompt: &str) -> Vec<String> {
-        let flags = ["--output-format", "stream-json", "--skip-trust", "--approval-mode", "yolo", "-p", prompt];
-        flags.map(str::to_owned).to_vec()
+    fn by_hand(&self, transport: &str, prompt: &str) -> ByHand {
+        match transport {
+            "acp" => ByHand::acp(&["--acp", "--skip-trust"]),
+            _ => ByHand::once(&[
+                "--output-format",
+                "stream-json",
+                "--skip-trust",
+                "--approval-mode",
+                "yolo",
+                "-p",
+                prompt,
+            ]),
+        }
     }
 
     fn shell(&self, command: &str) -> Call {

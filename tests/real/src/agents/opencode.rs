@@ -1,6 +1,6 @@
 //! `OpenCode`.
 
-use crate::agent::{Agent, Api, Call, Login, Models, Package, Place, pairs};
+use crate::agent::{Agent, Api, ByHand, Call, Login, Models, Package, Place, pairs};
 use serde_json::{Value, json};
 
 #[derive(Debug)]
@@ -75,8 +75,11 @@ impl Agent for OpenCode {
         Models { login: Login::Key, listed: &["mock/mock-model", "mock/mock-model-mini"], hidden: &[] }
     }
 
-    fn by_hand(&self, prompt: &str) -> Vec<String> {
-        ["run", "--format", "json", prompt].map(str::to_owned).to_vec()
+    fn by_hand(&self, transport: &str, prompt: &str) -> ByHand {
+        match transport {
+            "acp" => ByHand::acp(&["acp"]),
+            _ => ByHand::once(&["run", "--format", "json", prompt]),
+        }
     }
 
     fn shell(&self, command: &str) -> Call {

@@ -1,6 +1,6 @@
 //! Qwen Code.
 
-use crate::agent::{Agent, Api, Call, Login, Package, Place, pairs};
+use crate::agent::{Agent, Api, ByHand, Call, Login, Package, Place, pairs};
 use serde_json::json;
 
 #[derive(Debug)]
@@ -50,12 +50,20 @@ impl Agent for Qwen {
         vec![(".qwen/settings.json", settings.to_string())]
     }
 
+    /// It extracts memories, classifies commands and suggests what to ask next.
+    fn side_texts(&self) -> &'static [&'static str] {
+        &["memory extraction subagent", "security classifier for an AI coding agent", "[SUGGESTION MODE:"]
+    }
+
     fn instructions(&self) -> &'static str {
         "QWEN.md"
     }
 
-    fn by_hand(&self, prompt: &str) -> Vec<String> {
-        ["--output-format", "stream-json", "--auth-type", "openai", "--yolo", prompt].map(str::to_owned).to_vec()
+    fn by_hand(&self, transport: &str, prompt: &str) -> ByHand {
+        match transport {
+            "acp" => ByHand::acp(&["--acp"]),
+            _ => ByHand::once(&["--output-format", "stream-json", "--auth-type", "openai", "--yolo", prompt]),
+        }
     }
 
     fn shell(&self, command: &str) -> Call {
