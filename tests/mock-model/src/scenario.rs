@@ -122,7 +122,7 @@ impl Step {
     }
 }
 
-/// The tokens of all answers that the model finished, side requests not included.
+/// The tokens of all answers that the model finished.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Usage {
     /// All input tokens.

@@ -37,7 +37,8 @@ pub struct Server {
 struct Shared {
     scenario: Scenario,
     position: Mutex<Position>,
-    usage: Mutex<Usage>,
+    /// Of the steps, and of side requests.
+    usage: [Mutex<Usage>; 2],
     record: Record,
     base: String,
 }
@@ -49,7 +50,13 @@ impl Server {
         let address = listener.local_addr()?;
         let base = format!("http://{address}");
         let record = Record::open(record)?;
-        let shared = Arc::new(Shared { scenario, position: Mutex::default(), usage: Mutex::default(), record, base });
+        let shared = Arc::new(Shared {
+            scenario,
+            position: Mutex::default(),
+            usage: <[Mutex<Usage>; 2]>::default(),
+            record,
+            base,
+        });
         let task = tokio::spawn(accept(listener, Arc::clone(&shared)));
         Ok(Server { address, shared, task })
     }
@@ -59,9 +66,14 @@ impl Server {
         format!("http://{}", self.address)
     }
 
-    /// The tokens of all answers so far.
+    /// The tokens of all answers so far, without side requests.
     pub fn usage(&self) -> Usage {
-        *self.shared.usage.lock().unwrap_or_else(PoisonError::into_inner)
+        *self.shared.usage[0].lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The tokens of the answers to side requests so far. Some agents count them as part of the turn, which they pay for.
+    pub fn side_usage(&self) -> Usage {
+        *self.shared.usage[1].lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// All requests so far.
@@ -95,8 +107,7 @@ async fn answer(shared: Arc<Shared>, request: hyper::Request<Incoming>) -> Resul
     let body: Value = serde_json::from_slice(&bytes).unwrap_or(Value::Null);
     let format = Format::for_path(&path).filter(|_| head.method == Method::POST);
     let tools = reading::tools(&body);
-    let is_side_request =
-        format.is_some() && shared.scenario.is_side_request(&String::from_utf8_lossy(&bytes), &tools);
+    let is_side_request = format.is_some() && shared.scenario.is_side_request(&String::from_utf8_lossy(&bytes), &tools);
     let headers = head.headers.iter();
     let headers =
         headers.map(|(name, value)| (name.to_string(), String::from_utf8_lossy(value.as_bytes()).into_owned()));
@@ -147,10 +158,9 @@ async fn infer(shared: &Shared, question: &Question<'_>) -> Response<Body> {
     } else {
         let mut position = shared.position.lock().unwrap_or_else(PoisonError::into_inner);
         let step = position.next(&shared.scenario, &reading::user_text(body)).cloned();
-        let step = step.unwrap_or_else(|| Step::text("The scenario has no steps."));
-        shared.usage.lock().unwrap_or_else(PoisonError::into_inner).add(&step);
-        step
+        step.unwrap_or_else(|| Step::text("The scenario has no steps."))
     };
+    shared.usage[usize::from(is_side_request)].lock().unwrap_or_else(PoisonError::into_inner).add(&step);
     let model = format.model(path, body);
     tokio::time::sleep(Duration::from_millis(step.delay)).await;
     // Ids must also differ between servers, because a resumed session has ids from an earlier server.

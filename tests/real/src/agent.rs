@@ -247,15 +247,13 @@ pub(crate) struct Quirks {
     pub(crate) verses: usize,
     /// Whether a denied ask ends the turn as cancelled. Otherwise the model is told and answers.
     pub(crate) denial_ends_turn: bool,
-    /// Whether the usage of a resumed session counts requests that are not part of the turn.
-    pub(crate) counts_more_after_resume: bool,
     /// Whether the cap on turns counts how often its autopilot continues.
     pub(crate) cap_is_on_autopilot: bool,
 }
 
 impl Default for Quirks {
     fn default() -> Quirks {
-        Quirks { verses: 1500, denial_ends_turn: false, counts_more_after_resume: false, cap_is_on_autopilot: false }
+        Quirks { verses: 1500, denial_ends_turn: false, cap_is_on_autopilot: false }
     }
 }
 

@@ -85,7 +85,7 @@ pub(crate) const ALL: &[Scenario] = &[
     scenario("text while it is written", replies::streamed).needs("streaming"),
     scenario("reasoning", replies::reasoning),
     scenario("whole messages only", replies::unstreamed),
-    scenario("usage of several rounds", replies::usage).needs("token-usage").ci(Ci::Best),
+    scenario("usage of several rounds", replies::usage).ci(Ci::Best),
     scenario("effort", prompts::effort),
     scenario("tools, then an answer", tools::then_answer).ci(Ci::Every),
     scenario("failing tool", tools::failing).ci(Ci::Best),

@@ -125,7 +125,12 @@ fn run_once(subject: &Subject, scenario: &Scenario, name: &str, handle: &Handle)
     }
     let testbed = Testbed::new(subject, name, handle)?;
     scenario.needs.map_or(Ok(()), |capability| testbed.needs(capability))?;
-    (scenario.run)(&testbed)
+    match (scenario.run)(&testbed) {
+        Err(NotPassed::Failed(_)) if testbed.refused_key() => {
+            Err(NotPassed::NotOffered("it accepts no API key over this transport, and says so".to_owned()))
+        }
+        other => other,
+    }
 }
 
 /// What passed before must not become "not offered" unnoticed.

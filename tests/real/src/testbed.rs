@@ -5,6 +5,7 @@ use crate::offers::Offers;
 use crate::run_result::{RunResult, text};
 use crate::subject::Subject;
 use crate::{NotPassed, ScenarioResult};
+use std::cell::Cell;
 use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::path::{Path, PathBuf};
@@ -12,7 +13,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use tokio::runtime::Handle;
-use wharf_mock_model::{Request, Scenario, Server, Step, Usage};
+use wharf_mock_model::{Request, Scenario, Server, Step};
 
 /// The time limit of a run, in seconds.
 const LIMIT: &str = "150";
@@ -30,6 +31,8 @@ pub(crate) struct Testbed<'a> {
     pub(crate) workspace: PathBuf,
     home: PathBuf,
     handle: &'a Handle,
+    /// Whether a run said that this transport accepts no API key.
+    refused_key: Cell<bool>,
 }
 
 /// A `wharf run` that has not exited yet.
@@ -61,9 +64,17 @@ impl Model {
         self.0.requests().into_iter().filter(|request| request.is_inference && !request.is_side_request).collect()
     }
 
-    /// The tokens that the model counted in the turn, without side requests.
-    pub(crate) fn usage(&self) -> Usage {
-        self.0.usage()
+    /// Checks the usage in the report against the model's own count. An agent that counts its side requests too is right:
+    /// they are paid for.
+    fn check_usage(&self, result: &RunResult) -> Result<(), String> {
+        let (counted, side, usage) = (self.0.usage(), self.0.side_usage(), &result.report["usage"]);
+        let figures = [("input", counted.input, side.input), ("output", counted.output, side.output)];
+        let is_it =
+            |extra: bool| figures.iter().all(|(name, turn, side)| usage[*name] == turn + if extra { *side } else { 0 });
+        let cached = usage["cache_read"].is_null() || usage["cache_read"] == counted.cached;
+        let message = format!("the model counted {counted:?} and {side:?} aside, but the report says {usage}");
+        result.check((is_it(false) || is_it(true)) && cached, &message)?;
+        Ok(())
     }
 
     /// Waits until the agent has sent a request.
@@ -103,12 +114,18 @@ impl<'a> Testbed<'a> {
         // The workspace has its own repository, or else agents look at the one that the target folder is in.
         let made = Command::new("git").args(["init", "--quiet"]).current_dir(&workspace).env_clear().status();
         made.map_err(|error| format!("cannot start git: {error}"))?;
-        Ok(Testbed { subject, agent: subject.agent, folder, workspace, home, handle })
+        Ok(Testbed { subject, agent: subject.agent, folder, workspace, home, handle, refused_key: Cell::default() })
+    }
+
+    /// Whether a run said that this transport accepts no API key: nothing more is known of it then.
+    pub(crate) fn refused_key(&self) -> bool {
+        self.refused_key.get()
     }
 
     /// The same testbed with another home.
     pub(crate) fn at_home(&self, home: &Path) -> Testbed<'a> {
-        Testbed { folder: self.folder.clone(), workspace: self.workspace.clone(), home: home.to_owned(), ..*self }
+        let (folder, workspace) = (self.folder.clone(), self.workspace.clone());
+        Testbed { folder, workspace, home: home.to_owned(), refused_key: Cell::default(), ..*self }
     }
 
     /// Creates a folder next to the workspace and returns its path.
@@ -198,6 +215,14 @@ impl<'a> Testbed<'a> {
         matches!(self.subject.offers.get(), Some(Ok(offers)) if offers.has(capability))
     }
 
+    /// Checks the usage in the report against the model's own count. Without any, the adapter must say so.
+    pub(crate) fn check_usage(&self, model: &Model, result: &RunResult) -> ScenarioResult {
+        if result.report["usage"]["input"].is_null() {
+            return self.needs("token-usage").and_then(|()| Err("the report has no usage".to_owned().into()));
+        }
+        Ok(model.check_usage(result)?)
+    }
+
     /// Not offered if the adapter says that this version lacks it over this transport.
     pub(crate) fn needs(&self, capability: &str) -> ScenarioResult {
         if self.has(capability) {
@@ -266,6 +291,7 @@ impl<'a> Testbed<'a> {
                 *drift.entry(native.clone()).or_default() += count.as_u64().unwrap_or(1);
             }
         }
+        self.refused_key.set(self.refused_key.get() || result.needs_github_login());
         result.check(
             result.report["drift"]["malformed"].as_u64().unwrap_or(0) == 0,
             "the adapter reported malformed frames",

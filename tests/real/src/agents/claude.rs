@@ -6,11 +6,6 @@ use serde_json::json;
 #[derive(Debug)]
 pub(crate) struct Claude;
 
-/// Whether it is 2.0, which differs in some respects.
-fn is_old(version: &str) -> bool {
-    numbers(version) < vec![2, 1]
-}
-
 impl Agent for Claude {
     fn id(&self) -> &'static str {
         "claude"
@@ -105,9 +100,9 @@ impl Agent for Claude {
     }
 
     fn quirks(&self, version: &str, _transport: &str) -> Quirks {
-        let is_old = is_old(version);
         // 2.0 exits without waiting for its reader: what does not fit into the pipe is lost, including the end of the
-        // turn. On a resume it sends a few additional requests and counts them.
-        Quirks { verses: if is_old { 150 } else { 1500 }, counts_more_after_resume: is_old, ..Quirks::default() }
+        // turn.
+        let verses = if numbers(version) < vec![2, 1] { 150 } else { 1500 };
+        Quirks { verses, ..Quirks::default() }
     }
 }

@@ -36,7 +36,11 @@ pub(super) fn nobody(testbed: &Testbed<'_>) -> ScenarioResult {
     let model = testbed.model(shell_then(testbed, COMMAND))?;
     let result = testbed.run(&model, &["--deny", "Touch it."])?;
     result.check(!command_ran(testbed), "the command ran anyway")?;
-    result.expect_answer("Done.")?;
+    if result.report["outcome"] == "completed" {
+        result.expect_answer("Done.")?;
+    } else {
+        check_outcome_after_denial(testbed, &result)?;
+    }
     if shown_tools(&model).iter().any(|name| name == testbed.agent.shell("").name) {
         result.expect_tools(&[(testbed.agent.shell_tool(), "denied")])?;
     } else {

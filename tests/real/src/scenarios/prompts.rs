@@ -83,6 +83,7 @@ pub(super) fn instructions(testbed: &Testbed<'_>) -> ScenarioResult {
     result.check(model.received("Mind the buoy, code 4410."), "the instructions did not arrive")?;
     if let Some(excluded) = testbed.agent.without_instructions() {
         let result = testbed.run(&model, &[&excluded[..], &["Go."]].concat())?;
+        result.offers(excluded[1].split('=').next().unwrap_or_default())?;
         result.check(!model.received("Mind the buoy, code 4410."), "they arrived although they were excluded")?;
     }
     Ok(())
@@ -115,6 +116,9 @@ pub(super) fn effort(testbed: &Testbed<'_>) -> ScenarioResult {
     for effort in ["low", "low", "high"] {
         let model = testbed.model(vec![Step::text("Thought about it.")])?;
         let result = testbed.run(&model, &["--effort", effort, "Think."])?;
+        if text(&result.report["error"]["message"]).contains("effort") {
+            return not_offered("it refuses an effort for a model that it does not know, and says so");
+        }
         result.offers("effort")?.expect_answer("Thought about it.")?;
         requests.push(model.requests().pop().map(|request| fields(&request.body)).unwrap_or_default());
     }
