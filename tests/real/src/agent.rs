@@ -10,8 +10,13 @@ use std::path::{Path, PathBuf};
 
 /// An agent.
 pub(crate) trait Agent: fmt::Debug + Sync {
-    /// The id of its adapter: the value of `--adapter`.
+    /// The value of `--adapter`.
     fn id(&self) -> &'static str;
+
+    /// The bundled adapter that runs it.
+    fn adapter(&self) -> &'static str {
+        self.id()
+    }
 
     /// What people call it.
     fn name(&self) -> &'static str;
@@ -86,12 +91,6 @@ pub(crate) trait Agent: fmt::Debug + Sync {
 
     /// Arguments of `wharf run` that limit the agent's own retries; none if it has no such setting.
     fn retries(&self, _count: u32) -> Vec<String> {
-        vec![]
-    }
-
-    /// Arguments of `wharf run` for a process that serves several turns, if the host does not choose its transport by
-    /// itself.
-    fn keep_alive(&self) -> Vec<&'static str> {
         vec![]
     }
 

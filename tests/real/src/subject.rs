@@ -86,7 +86,7 @@ impl Subject {
         if self.is_best_transport() {
             return vec![];
         }
-        vec!["--option".to_owned(), format!("transport={}", self.transport)]
+        vec!["--transport".to_owned(), self.transport.to_owned()]
     }
 
     pub(crate) fn quirks(&self) -> Quirks {
@@ -98,10 +98,15 @@ impl Subject {
         self.adapter.as_deref().map_or_else(|| self.agent.id().to_owned(), |path| path.to_string_lossy().into_owned())
     }
 
+    /// Whether a component replaces the bundled adapter.
+    pub(crate) fn replaces_adapter(&self) -> bool {
+        self.adapter.is_some()
+    }
+
     /// wharf's configuration file: a component that replaces the bundled adapter gets the bundled adapter's grants.
     pub(crate) fn config(&self, at: &Place<'_>) -> String {
         let mut config = self.agent.config(at);
-        let grants = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../plugins").join(self.agent.id());
+        let grants = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../plugins").join(self.agent.adapter());
         if let (Some(path), Ok(grants)) = (&self.adapter, fs::read_to_string(grants.join("grants.toml"))) {
             let path = fs::canonicalize(path).unwrap_or_else(|_| path.clone());
             let _ = write!(config, "\n[grants.{:?}]\n{grants}", path.to_string_lossy());
@@ -127,11 +132,6 @@ impl Subject {
 
     pub(crate) fn place<'a>(&self, home: &'a Path, url: &'a str, login: Login) -> Place<'a> {
         Place { url, login, home, program: self.program() }
-    }
-
-    /// A place at which no model answers.
-    pub(crate) fn nowhere(&self) -> Place<'_> {
-        self.place(&self.work, "http://127.0.0.1:9", Login::None)
     }
 
     /// The whole environment of `wharf`. The agent can inherit nothing else.

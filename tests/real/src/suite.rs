@@ -57,11 +57,15 @@ fn subjects(args: &RunArgs) -> Result<Vec<Subject>, String> {
     if args.adapter.is_some() && choices.iter().any(|one| one.agent.id() != choices[0].agent.id()) {
         return Err("an adapter replaces that of one agent: name it with --agent".to_owned());
     }
+    let help = Command::new(&args.wharf).args(["run", "--help"]).output();
+    let chooses_transport = help.is_ok_and(|help| String::from_utf8_lossy(&help.stdout).contains("--transport"));
     let mut subjects = vec![];
     for choice in choices {
         let subject = Subject::new(choice, args);
-        if !has_adapter(&subject) {
-            log(&format!("{}: skipped, this wharf has no adapter `{}`", subject.title(), subject.agent.id()));
+        if !subject.is_best_transport() && !chooses_transport {
+            log(&format!("{}: skipped, this wharf has no `--transport`", subject.title()));
+        } else if !has_adapter(&subject) {
+            log(&format!("{}: skipped, this wharf has no adapter `{}`", subject.title(), subject.agent.adapter()));
         } else if subject.is_installed() {
             subject.prepare()?;
             subjects.push(subject);
@@ -75,10 +79,8 @@ fn subjects(args: &RunArgs) -> Result<Vec<Subject>, String> {
 }
 
 fn has_adapter(subject: &Subject) -> bool {
-    let adapter = subject.adapter();
-    let is_made = adapter != subject.agent.id() || !subject.agent.config(&subject.nowhere()).is_empty();
-    let shown = Command::new(&subject.wharf).args(["adapters", "show", &adapter]).output();
-    is_made || shown.is_ok_and(|output| output.status.success())
+    let shown = Command::new(&subject.wharf).args(["adapters", "show", subject.agent.adapter()]).output();
+    subject.replaces_adapter() || shown.is_ok_and(|output| output.status.success())
 }
 
 type Unit<'a> = (&'a Subject, &'static Scenario);

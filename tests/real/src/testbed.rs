@@ -2,6 +2,7 @@
 
 use crate::agent::{Agent, Login, Place};
 use crate::offers::Offers;
+use crate::process::{interrupt, wait_for};
 use crate::run_result::{RunResult, text};
 use crate::subject::Subject;
 use crate::{NotPassed, ScenarioResult};
@@ -10,8 +11,10 @@ use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::rc::Rc;
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
+use std::time::Duration;
 use tokio::runtime::Handle;
 use wharf_mock_model::{Request, Scenario, Server, Step};
 
@@ -32,7 +35,7 @@ pub(crate) struct Testbed<'a> {
     home: PathBuf,
     handle: &'a Handle,
     /// Whether a run said that this transport accepts no API key.
-    refused_key: Cell<bool>,
+    refused_key: Rc<Cell<bool>>,
 }
 
 /// A `wharf run` that has not exited yet.
@@ -77,12 +80,6 @@ impl Model {
         Ok(())
     }
 
-    /// Waits until the agent has sent a request.
-    pub(crate) fn wait_for_request(&self) -> Result<(), String> {
-        let look = || (!self.requests().is_empty()).then_some(());
-        crate::process::wait_for("a request to the model", std::time::Duration::from_mins(1), look)
-    }
-
     /// Whether the agent's last request contains this text.
     pub(crate) fn received(&self, expected: &str) -> bool {
         let mut all = vec![];
@@ -114,7 +111,7 @@ impl<'a> Testbed<'a> {
         // The workspace has its own repository, or else agents look at the one that the target folder is in.
         let made = Command::new("git").args(["init", "--quiet"]).current_dir(&workspace).env_clear().status();
         made.map_err(|error| format!("cannot start git: {error}"))?;
-        Ok(Testbed { subject, agent: subject.agent, folder, workspace, home, handle, refused_key: Cell::default() })
+        Ok(Testbed { subject, agent: subject.agent, folder, workspace, home, handle, refused_key: Rc::default() })
     }
 
     /// Whether a run said that this transport accepts no API key: nothing more is known of it then.
@@ -125,7 +122,7 @@ impl<'a> Testbed<'a> {
     /// The same testbed with another home.
     pub(crate) fn at_home(&self, home: &Path) -> Testbed<'a> {
         let (folder, workspace) = (self.folder.clone(), self.workspace.clone());
-        Testbed { folder, workspace, home: home.to_owned(), refused_key: Cell::default(), ..*self }
+        Testbed { folder, workspace, home: home.to_owned(), refused_key: Rc::clone(&self.refused_key), ..*self }
     }
 
     /// Creates a folder next to the workspace and returns its path.
@@ -236,8 +233,7 @@ impl<'a> Testbed<'a> {
         let limit = if more.contains(&"--total-timeout") { vec![] } else { vec!["--total-timeout", LIMIT] };
         let args = [&["run", "--json"], limit.as_slice(), &["--adapter"]].concat();
         let args = args.into_iter().map(str::to_owned).chain([self.subject.adapter()]);
-        let chosen = more.iter().any(|arg| arg.starts_with("transport="));
-        args.chain(if chosen { vec![] } else { self.subject.transport_args() }).collect()
+        args.chain(self.subject.transport_args()).collect()
     }
 
     /// Runs a turn.
@@ -300,6 +296,26 @@ impl<'a> Testbed<'a> {
         Ok(result)
     }
 
+    /// Waits until something has happened in a run. A run that has ended before, or in which nothing happens, fails with its
+    /// summary.
+    pub(crate) fn wait_in(
+        &self,
+        running: Running,
+        model: &Model,
+        what: &str,
+        has_happened: impl Fn(&Running) -> bool,
+    ) -> Result<Running, String> {
+        let look = || (has_happened(&running) || running.has_event("report")).then_some(());
+        let waited = wait_for(what, Duration::from_mins(1), look);
+        if waited.is_ok() && has_happened(&running) {
+            return Ok(running);
+        }
+        // A run must not outlive its scenario. One that has exited cannot be interrupted.
+        let _ = interrupt(running.child.id());
+        let result = self.finish(running, &model.url())?;
+        Err(format!("{}; {}", waited.err().unwrap_or_else(|| format!("it ended before {what}")), result.summary()))
+    }
+
     fn replay(&self, result: &RunResult, url: &str) -> Result<(), String> {
         // A run that did not start has no recording.
         let Some(run) = result.report["run"].as_str() else { return Ok(()) };
@@ -328,12 +344,6 @@ impl Running {
     pub(crate) fn send_line(&mut self, line: &serde_json::Value) -> Result<(), String> {
         let stdin = self.child.stdin.as_mut().ok_or("stdin is not piped")?;
         writeln!(stdin, "{line}").map_err(|error| format!("cannot write to wharf's stdin: {error}"))
-    }
-
-    /// Waits for an event of this type.
-    pub(crate) fn wait_for_event(&self, kind: &str) -> Result<(), String> {
-        let look = || self.has_event(kind).then_some(());
-        crate::process::wait_for(&format!("an event `{kind}`"), std::time::Duration::from_mins(1), look)
     }
 
     /// Whether there was an event of this type.

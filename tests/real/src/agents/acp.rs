@@ -46,6 +46,10 @@ impl Agent for AcpAgent {
         self.id
     }
 
+    fn adapter(&self) -> &'static str {
+        "acp"
+    }
+
     fn name(&self) -> &'static str {
         self.name
     }

@@ -20,7 +20,7 @@ impl Agent for Copilot {
     }
 
     fn transports(&self) -> &'static [&'static str] {
-        &["jsonl", "acp"]
+        &["json-lines", "acp"]
     }
 
     fn packages(&self, version: &str) -> Vec<Package> {
@@ -59,10 +59,6 @@ impl Agent for Copilot {
 
     fn models(&self) -> Models {
         Models { login: Login::Token, listed: &["gpt-mock", "claude-mock"], hidden: &["gpt-hidden", "embedding-mock"] }
-    }
-
-    fn keep_alive(&self) -> Vec<&'static str> {
-        vec!["--option", "transport=acp"]
     }
 
     fn without_instructions(&self) -> Option<[&'static str; 2]> {

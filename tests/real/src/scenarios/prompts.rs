@@ -4,11 +4,9 @@ use super::not_offered;
 use super::tools::shell_then;
 use crate::ScenarioResult;
 use crate::agent::Login;
-use crate::process::wait_for;
 use crate::run_result::text;
-use crate::testbed::Testbed;
+use crate::testbed::{Running, Testbed};
 use serde_json::Value;
-use std::time::Duration;
 use wharf_mock_model::Step;
 
 pub(super) fn system(testbed: &Testbed<'_>) -> ScenarioResult {
@@ -46,11 +44,11 @@ pub(super) fn slash(testbed: &Testbed<'_>) -> ScenarioResult {
 pub(super) fn mid_turn(testbed: &Testbed<'_>) -> ScenarioResult {
     let model = testbed.model(shell_then(testbed, "until [ -e heard ]; do sleep 0.1; done; echo it was"))?;
     let args = [testbed.agent.approve(), vec!["--control", "Wait for it."]].concat();
-    let mut running = testbed.start(&model.url(), Login::Key, &args)?;
-    running.wait_for_event("tool")?;
+    let running = testbed.start(&model.url(), Login::Key, &args)?;
+    let mut running = testbed.wait_in(running, &model, "a tool", |run| run.has_event("tool"))?;
     running.send_message("Mind the gap.")?;
-    let answered = || (running.has_event("message-sent") || running.has_event("input-rejected")).then_some(());
-    wait_for("an answer to the message", Duration::from_mins(1), answered)?;
+    let is_answered = |run: &Running| run.has_event("message-sent") || run.has_event("input-rejected");
+    let running = testbed.wait_in(running, &model, "an answer to the message", is_answered)?;
     std::fs::write(testbed.workspace.join("heard"), "").map_err(|error| format!("cannot release the tool: {error}"))?;
     let result = testbed.finish(running, &model.url())?;
     result.expect_answer("Done.")?;
@@ -92,10 +90,10 @@ pub(super) fn instructions(testbed: &Testbed<'_>) -> ScenarioResult {
 /// The second turn has the first one in its context.
 pub(super) fn second(testbed: &Testbed<'_>) -> ScenarioResult {
     let model = testbed.model(vec![Step::text("One it is."), Step::text("Two it is.")])?;
-    let protocol = if testbed.subject.is_best_transport() { testbed.agent.keep_alive() } else { vec![] };
-    let args = [testbed.agent.approve(), protocol, vec!["--control", "--keep-alive", "Say one."]].concat();
-    let mut running = testbed.start(&model.url(), Login::Key, &args)?;
-    running.wait_for_event("turn-ended")?;
+    let args = [testbed.agent.approve(), vec!["--control", "--keep-alive", "Say one."]].concat();
+    let running = testbed.start(&model.url(), Login::Key, &args)?;
+    let mut running =
+        testbed.wait_in(running, &model, "the end of the first turn", |run| run.has_event("turn-ended"))?;
     running.send_line(&serde_json::json!({ "type": "next-turn", "prompt": "Say two." }))?;
     drop(running.child.stdin.take());
     let result = testbed.finish(running, &model.url())?;

@@ -6,7 +6,7 @@ use crate::ScenarioResult;
 use crate::agent::{Call, Login};
 use crate::process::{interrupt, is_alive, wait_for};
 use crate::run_result::text;
-use crate::testbed::Testbed;
+use crate::testbed::{Running, Testbed};
 use std::time::{Duration, Instant};
 use wharf_mock_model::{End, Step};
 
@@ -16,10 +16,9 @@ const QUICK: Duration = Duration::from_secs(12);
 pub(super) fn mid_stream(testbed: &Testbed<'_>) -> ScenarioResult {
     let model = testbed.model(vec![Step { end: End::Stalled, ..Step::text("It was a dark and stormy night, and") }])?;
     let running = testbed.start(&model.url(), Login::Key, &["Tell me a story."])?;
-    model.wait_for_request()?;
-    if testbed.has("streaming") {
-        running.wait_for_event("text-delta")?;
-    }
+    let streams = testbed.has("streaming");
+    let began = |run: &Running| !model.requests().is_empty() && (!streams || run.has_event("text-delta"));
+    let running = testbed.wait_in(running, &model, "the beginning of the answer", began)?;
     let started = Instant::now();
     interrupt(running.child.id())?;
     let result = testbed.finish(running, &model.url())?;
@@ -58,7 +57,8 @@ pub(super) fn mid_tool(testbed: &Testbed<'_>) -> ScenarioResult {
     let id =
         |name: &str| -> Option<u32> { std::fs::read_to_string(testbed.workspace.join(name)).ok()?.trim().parse().ok() };
     let both = || Some([id("runaway.pid")?, id("tool.pid")?]);
-    let children = wait_for("the tool's children", Duration::from_mins(1), both)?;
+    let running = testbed.wait_in(running, &model, "the tool's children", |_| both().is_some())?;
+    let children = both().ok_or_else(|| "the tool's children are gone".to_owned())?;
     if !children.iter().all(|child| is_alive(*child)) {
         return Err("the tool's children exited too early".to_owned().into());
     }
