@@ -54,7 +54,8 @@ pub(crate) trait Agent: fmt::Debug + Sync {
         false
     }
 
-    /// Its environment variables beyond PATH, HOME, TMPDIR and the like.
+    /// Its environment variables beyond PATH, HOME, TMPDIR and the like. What its adapter is not granted must be in
+    /// [`Agent::config`].
     fn variables(&self, at: &Place<'_>) -> Vec<(&'static str, String)>;
 
     /// The files in its home, by their path in it. If the home is shared, they must not depend on the model's address.
@@ -244,21 +245,26 @@ pub(crate) struct Models {
 pub(crate) struct Quirks {
     /// The number of verses in the long reply.
     pub(crate) verses: usize,
-    /// Whether a denied ask ends the turn as cancelled. Otherwise the model is told and answers.
-    pub(crate) denial_ends_turn: bool,
     /// Whether the cap on turns counts how often its autopilot continues.
     pub(crate) cap_is_on_autopilot: bool,
 }
 
 impl Default for Quirks {
     fn default() -> Quirks {
-        Quirks { verses: 1500, denial_ends_turn: false, cap_is_on_autopilot: false }
+        Quirks { verses: 1500, cap_is_on_autopilot: false }
     }
 }
 
 /// Pairs of a name and a value, owned.
 pub(crate) fn pairs(pairs: &[(&'static str, &str)]) -> Vec<(&'static str, String)> {
     pairs.iter().map(|(name, value)| (*name, (*value).to_owned())).collect()
+}
+
+/// The line of wharf's configuration that passes these variables on to the agent. Those that are not keys may be recorded.
+pub(crate) fn environment(variables: &[(&'static str, String)]) -> String {
+    let entry = |name: &str| format!("{{ name = \"{name}\", secret = {} }}", name.ends_with("KEY"));
+    let entries: Vec<String> = variables.iter().map(|(name, _)| entry(name)).collect();
+    format!("environment = [{}]\n", entries.join(", "))
 }
 
 /// A version as numbers, because 1.0.102 is newer than 1.0.35.

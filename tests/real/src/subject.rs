@@ -31,7 +31,8 @@ impl Subject {
     pub(crate) fn new(choice: Choice, args: &RunArgs) -> Subject {
         Subject {
             wharf: args.wharf.clone(),
-            adapter: args.adapter.clone(),
+            // wharf runs in the workspaces of scenarios.
+            adapter: args.adapter.as_deref().map(|path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned())),
             ..Subject::without_wharf(choice, &args.places)
         }
     }

@@ -111,6 +111,9 @@ fn take<'a, 'b>(next: &Mutex<usize>, units: &'b [Unit<'a>]) -> Option<(usize, &'
 fn run_twice(subject: &Subject, scenario: &Scenario, handle: &Handle) -> ScenarioResult {
     let result = run_once(subject, scenario, scenario.name, handle);
     let Err(NotPassed::Failed(message)) = &result else { return result };
+    if !matches!(subject.offers.get(), Some(Ok(_))) {
+        return result;
+    }
     log(&format!("{}: {} failed, retrying: {message}", subject.title(), scenario.name));
     run_once(subject, scenario, &format!("{} again", scenario.name), handle)
 }

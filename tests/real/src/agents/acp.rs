@@ -11,7 +11,7 @@ mod kilo;
 mod kimi;
 mod pi;
 
-use crate::agent::{Agent, Api, ByHand, Call, Package, Place};
+use crate::agent::{Agent, Api, ByHand, Call, Package, Place, environment};
 use serde_json::json;
 
 pub(super) use claude_agent_acp::CLAUDE_AGENT_ACP;
@@ -91,10 +91,9 @@ impl Agent for AcpAgent {
     }
 
     fn config(&self, at: &Place<'_>) -> String {
-        let names: Vec<&str> = self.variables(at).into_iter().map(|(name, _)| name).collect();
         let program = at.program.to_string_lossy().into_owned();
         let command: Vec<String> = [program].into_iter().chain(self.args.iter().map(|arg| (*arg).to_owned())).collect();
-        format!("[agents.{}]\ncommand = {}\nvariables = {}\n", self.id, json!(command), json!(names))
+        format!("{}\n[agents.{}]\ncommand = {}\n", environment(&self.variables(at)), self.id, json!(command))
     }
 
     fn by_hand(&self, _transport: &str, _prompt: &str) -> ByHand {

@@ -1,6 +1,6 @@
 //! `OpenAI`'s Codex.
 
-use crate::agent::{Agent, Api, ByHand, Call, Login, Package, Place, pairs};
+use crate::agent::{Agent, Api, ByHand, Call, Login, Package, Place, environment, pairs};
 use serde_json::json;
 
 #[derive(Debug)]
@@ -47,6 +47,10 @@ impl Agent for Codex {
             at.url
         );
         vec![(".codex/config.toml", config)]
+    }
+
+    fn config(&self, at: &Place<'_>) -> String {
+        environment(&self.variables(at))
     }
 
     fn by_hand(&self, _transport: &str, prompt: &str) -> ByHand {

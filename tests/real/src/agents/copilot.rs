@@ -106,6 +106,6 @@ impl Agent for Copilot {
     }
 
     fn quirks(&self, _version: &str, _transport: &str) -> Quirks {
-        Quirks { denial_ends_turn: true, cap_is_on_autopilot: true, ..Quirks::default() }
+        Quirks { cap_is_on_autopilot: true, ..Quirks::default() }
     }
 }

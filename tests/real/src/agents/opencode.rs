@@ -1,6 +1,6 @@
 //! `OpenCode`.
 
-use crate::agent::{Agent, Api, ByHand, Call, Login, Models, Package, Place, pairs};
+use crate::agent::{Agent, Api, ByHand, Call, Login, Models, Package, Place, environment, pairs};
 use serde_json::{Value, json};
 
 #[derive(Debug)]
@@ -73,6 +73,10 @@ impl Agent for OpenCode {
 
     fn models(&self) -> Models {
         Models { login: Login::Key, listed: &["mock/mock-model", "mock/mock-model-mini"], hidden: &[] }
+    }
+
+    fn config(&self, at: &Place<'_>) -> String {
+        environment(&self.variables(at))
     }
 
     fn by_hand(&self, transport: &str, prompt: &str) -> ByHand {

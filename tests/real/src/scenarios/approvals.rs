@@ -36,11 +36,7 @@ pub(super) fn nobody(testbed: &Testbed<'_>) -> ScenarioResult {
     let model = testbed.model(shell_then(testbed, COMMAND))?;
     let result = testbed.run(&model, &["--deny", "Touch it."])?;
     result.check(!command_ran(testbed), "the command ran anyway")?;
-    if result.report["outcome"] == "completed" {
-        result.expect_answer("Done.")?;
-    } else {
-        check_outcome_after_denial(testbed, &result)?;
-    }
+    check_outcome_after_denial(&result)?;
     if shown_tools(&model).iter().any(|name| name == testbed.agent.shell("").name) {
         result.expect_tools(&[(testbed.agent.shell_tool(), "denied")])?;
     } else {
@@ -52,8 +48,8 @@ pub(super) fn nobody(testbed: &Testbed<'_>) -> ScenarioResult {
 }
 
 /// Most agents tell the model, which continues. Some end the turn immediately.
-fn check_outcome_after_denial(testbed: &Testbed<'_>, result: &RunResult) -> Result<(), String> {
-    if testbed.subject.quirks().denial_ends_turn {
+fn check_outcome_after_denial(result: &RunResult) -> Result<(), String> {
+    if result.report["outcome"] == "cancelled" {
         result.expect_outcome("cancelled", 130)?.check(
             text(&result.report["detail"]).contains("a tool was denied"),
             "the detail does not say that a tool was denied",
@@ -91,7 +87,7 @@ pub(super) fn allowed(testbed: &Testbed<'_>) -> ScenarioResult {
 
 pub(super) fn denied(testbed: &Testbed<'_>) -> ScenarioResult {
     let result = by_rules(testbed, "default = \"deny\"\n", shell_then(testbed, COMMAND))?;
-    check_outcome_after_denial(testbed, &result)?;
+    check_outcome_after_denial(&result)?;
     result.check(answered(&result) == [("rule", false)], "no rule denied it")?;
     let statuses: Vec<&str> = result.tools().into_iter().map(|(_, status)| status).collect();
     result.check(statuses == ["denied"], "the tool's status is not denied")?;
