@@ -129,7 +129,7 @@ impl Format {
             400..500 => "invalid_request_error",
             _ => "api_error",
         };
-        let mut error = json!({ "type": kind, "message": format!("the mock model answers {status}") });
+        let mut error = json!({ "type": kind, "message": message(status) });
         if let Value::Object(fields) = &mut error {
             fields.extend(step.error.clone());
         }
@@ -138,6 +138,19 @@ impl Format {
             Format::Chat | Format::Responses | Format::Gemini => json!({ "error": error }),
         }
     }
+}
+
+/// What a provider says of a failure. Some agents pass on nothing else.
+fn message(status: u16) -> String {
+    let what = match status {
+        401 => "Incorrect API key provided",
+        403 => "You are not allowed to use this model",
+        404 => "The model does not exist",
+        429 => "Rate limit reached, please try again later",
+        500.. => "The server had an error while processing the request",
+        _ => "The request is invalid",
+    };
+    format!("{what} (mock, {status})")
 }
 
 #[cfg(test)]

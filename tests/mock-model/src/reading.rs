@@ -33,6 +33,16 @@ pub(crate) fn tools(request: &Value) -> Vec<String> {
     tools.flat_map(of).collect()
 }
 
+/// The group and the name of a tool whose name is `GROUP__NAME`, if the request has such a group.
+pub(crate) fn namespaced<'a>(request: &'a Value, name: &str) -> Option<(&'a str, &'a str)> {
+    let groups = request["tools"].as_array()?.iter().filter(|tool| tool["type"] == "namespace");
+    let mut tools = groups.flat_map(|group| {
+        let tools = group["tools"].as_array().into_iter().flatten();
+        tools.filter_map(|tool| Some((group["name"].as_str()?, tool["name"].as_str()?)))
+    });
+    tools.find(|(group, tool)| format!("{group}__{tool}") == name)
+}
+
 fn name(tool: &Value) -> Option<String> {
     let name = tool["name"].as_str().or(tool["function"]["name"].as_str()).or(tool["type"].as_str());
     name.map(str::to_owned)
@@ -110,6 +120,14 @@ mod tests {
             assert_eq!(tools(&json!({ "tools": tools_of })), ["shell"], "{tools_of}");
         }
         assert!(tools(&json!({})).is_empty() && tools(&json!({ "tools": [] })).is_empty());
+    }
+
+    #[test]
+    fn a_tool_in_a_group_is_found_by_both_names() {
+        let group = json!({ "type": "namespace", "name": "mcp__harbour", "tools": [{ "name": "tide" }] });
+        let request = json!({ "tools": [{ "type": "function", "name": "shell" }, group] });
+        assert_eq!(namespaced(&request, "mcp__harbour__tide"), Some(("mcp__harbour", "tide")));
+        assert_eq!(namespaced(&request, "shell"), None);
     }
 
     #[test]

@@ -68,6 +68,9 @@ pub struct Tool {
     pub name: String,
     /// The arguments of the call.
     pub input: Value,
+    /// The group that it is in, where the agent offers it in one. The server fills it in.
+    #[serde(skip)]
+    pub namespace: Option<String>,
 }
 
 /// How a stream ends.
@@ -96,7 +99,8 @@ impl Step {
 
     /// Calls of several tools at once.
     pub fn tools(calls: Vec<(&str, Value)>) -> Step {
-        let tools = calls.into_iter().map(|(name, input)| Tool { name: name.to_owned(), input }).collect();
+        let tools =
+            calls.into_iter().map(|(name, input)| Tool { name: name.to_owned(), input, namespace: None }).collect();
         Step { tools, ..Step::default() }
     }
 

@@ -150,9 +150,14 @@ struct Question<'a> {
     number: usize,
 }
 
+/// An agent that asks again and again would otherwise fill the memory and the disk with its conversation.
+const MOST_REQUESTS: usize = 300;
+
 async fn infer(shared: &Shared, question: &Question<'_>) -> Response<Body> {
     let Question { format, path, body, is_side_request, number } = *question;
-    let step = if is_side_request {
+    let mut step = if number > MOST_REQUESTS {
+        Step::status(400)
+    } else if is_side_request {
         let answer = &shared.scenario.side_answer;
         Step::text(if answer.is_empty() { "Mock" } else { answer })
     } else {
@@ -161,6 +166,11 @@ async fn infer(shared: &Shared, question: &Question<'_>) -> Response<Body> {
         step.unwrap_or_else(|| Step::text("The scenario has no steps."))
     };
     shared.usage[usize::from(is_side_request)].lock().unwrap_or_else(PoisonError::into_inner).add(&step);
+    for tool in &mut step.tools {
+        if let Some((namespace, name)) = reading::namespaced(body, &tool.name) {
+            (tool.namespace, tool.name) = (Some(namespace.to_owned()), name.to_owned());
+        }
+    }
     let model = format.model(path, body);
     tokio::time::sleep(Duration::from_millis(step.delay)).await;
     // Ids must also differ between servers, because a resumed session has ids from an earlier server.

@@ -245,13 +245,15 @@ pub(crate) struct Models {
 pub(crate) struct Quirks {
     /// The number of verses in the long reply.
     pub(crate) verses: usize,
+    /// Whether what nobody approves is not denied, but runs in the agent's own sandbox and fails there.
+    pub(crate) has_sandbox: bool,
     /// Whether the cap on turns counts how often its autopilot continues.
     pub(crate) cap_is_on_autopilot: bool,
 }
 
 impl Default for Quirks {
     fn default() -> Quirks {
-        Quirks { verses: 1500, cap_is_on_autopilot: false }
+        Quirks { verses: 1500, has_sandbox: false, cap_is_on_autopilot: false }
     }
 }
 

@@ -21,7 +21,10 @@ impl Offers {
         let is_wanted = |transport: &&Value| forced.is_none_or(|name| transport["name"] == name);
         let wanted: Vec<&Value> = transports.iter().filter(is_wanted).collect();
         let no_transport = match forced {
-            Some(name) if wanted.is_empty() => Some(format!("this version has no transport `{name}`")),
+            Some(name) if wanted.is_empty() => {
+                let names: Vec<&str> = transports.iter().filter_map(|transport| transport["name"].as_str()).collect();
+                Some(format!("this version has no transport `{name}`, only {}", names.join(", ")))
+            }
             _ => None,
         };
         let capabilities = wanted.into_iter().flat_map(|transport| names(&transport["capabilities"])).collect();

@@ -59,7 +59,7 @@ pub(super) fn failure(step: &Step, status: u16) -> Value {
         503 => "UNAVAILABLE",
         _ => "INTERNAL",
     };
-    let mut error = json!({ "code": status, "message": format!("the mock model answers {status}"), "status": kind });
+    let mut error = json!({ "code": status, "message": super::message(status), "status": kind });
     if let Some(seconds) = step.headers.get("retry-after") {
         let delay = json!({ "@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": format!("{seconds}s") });
         error["details"] = json!([delay]);

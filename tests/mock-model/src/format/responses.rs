@@ -18,10 +18,14 @@ fn output(step: &Step, serial: &str) -> Vec<Value> {
         })
     });
     let tools = step.tools.iter().enumerate().map(|(at, tool)| {
-        json!({
+        let mut call = json!({
             "id": format!("fc_{serial}_{at}"), "type": "function_call", "status": "completed",
             "call_id": format!("call_{serial}_{at}"), "name": tool.name, "arguments": tool.input.to_string(),
-        })
+        });
+        if let Some(namespace) = &tool.namespace {
+            call["namespace"] = json!(namespace);
+        }
+        call
     });
     thinking.chain(text).chain(tools).collect()
 }

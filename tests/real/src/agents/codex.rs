@@ -1,6 +1,6 @@
 //! `OpenAI`'s Codex.
 
-use crate::agent::{Agent, Api, ByHand, Call, Login, Package, Place, environment, pairs};
+use crate::agent::{Agent, Api, ByHand, Call, Login, Package, Place, Quirks, environment, pairs};
 use serde_json::json;
 
 #[derive(Debug)]
@@ -20,7 +20,7 @@ impl Agent for Codex {
     }
 
     fn transports(&self) -> &'static [&'static str] {
-        &["app-server", "json-lines"]
+        &["app-server", "exec"]
     }
 
     fn packages(&self, version: &str) -> Vec<Package> {
@@ -62,10 +62,14 @@ impl Agent for Codex {
     }
 
     fn shell_tool(&self) -> &'static str {
-        "exec_command"
+        "command_execution"
     }
 
     fn server_tool(&self, server: &str, tool: &str) -> String {
         format!("mcp__{server}__{tool}")
+    }
+    /// A command that its sandbox stops is sometimes no item at all.
+    fn quirks(&self, _version: &str, _transport: &str) -> Quirks {
+        Quirks { has_sandbox: true, ..Quirks::default() }
     }
 }

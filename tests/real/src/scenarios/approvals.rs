@@ -37,12 +37,13 @@ pub(super) fn nobody(testbed: &Testbed<'_>) -> ScenarioResult {
     let result = testbed.run(&model, &["--deny", "Touch it."])?;
     result.check(!command_ran(testbed), "the command ran anyway")?;
     check_outcome_after_denial(&result)?;
-    if shown_tools(&model).iter().any(|name| name == testbed.agent.shell("").name) {
+    let is_shown = shown_tools(&model).iter().any(|name| name == testbed.agent.shell("").name);
+    if is_shown && !testbed.subject.quirks().has_sandbox {
         result.expect_tools(&[(testbed.agent.shell_tool(), "denied")])?;
     } else {
         // A tool that the model is not shown cannot be denied: the agent does not know it.
         let ran = result.tools().iter().any(|(_, status)| *status == "succeeded");
-        result.check(!ran, "a tool that is not shown succeeded")?;
+        result.check(!ran, "a tool that nobody approves succeeded")?;
     }
     Ok(())
 }

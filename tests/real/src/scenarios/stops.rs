@@ -74,7 +74,10 @@ pub(super) fn mid_tool(testbed: &Testbed<'_>) -> ScenarioResult {
 
 pub(super) fn turns(testbed: &Testbed<'_>) -> ScenarioResult {
     let Call { name, input } = testbed.agent.shell("true");
-    let model = testbed.model(vec![Step { text: Some("Once more.".to_owned()), ..Step::tool(name, input) }])?;
+    // An agent without a cap must come to an end too.
+    let mut steps = vec![Step { text: Some("Once more.".to_owned()), ..Step::tool(name, input) }; 5];
+    steps.push(Step::text("Enough."));
+    let model = testbed.model(steps)?;
     if !testbed.subject.quirks().cap_is_on_autopilot {
         let args = [testbed.agent.approve(), vec!["--max-turns", "2", "Go round."]].concat();
         let result = testbed.run(&model, &args)?;
