@@ -44,7 +44,7 @@ impl Agent for OpenCode {
     }
 
     fn transports(&self) -> &'static [&'static str] {
-        &["acp", "json-lines"]
+        &["acp", "run"]
     }
 
     fn packages(&self, version: &str) -> Vec<Package> {
