@@ -35,9 +35,9 @@ pub(crate) fn build(settings: &mut Settings<'_>, binary: &Binary) -> Result<Laun
     {
         launch.pair("--agent", agent);
     }
-    // The only place where it says that it retries.
+    // Only its log says that a model call starts, which model it is, and that it failed.
     launch.pair("--print-logs", "--log-level");
-    launch.arg("ERROR");
+    launch.arg("INFO");
     if settings.option("no-plugins").is_true() {
         launch.arg("--pure");
     }

@@ -61,6 +61,13 @@ impl Acp {
         }
     }
 
+    /// A model call starts, says the log.
+    pub(crate) fn call_started(&mut self, out: &mut Effects) {
+        if let Some(failure) = self.retries.started(self.limits.retries, out) {
+            self.stopped.get_or_insert(failure);
+        }
+    }
+
     /// Whether the agent must be told now to stop the turn.
     pub(crate) fn must_stop(&mut self) -> bool {
         self.stopped.is_some() && !std::mem::replace(&mut self.told, true)
@@ -182,7 +189,7 @@ impl Dialect for Acp {
             }
             "agent_thought_chunk" => self.retries.answered(out),
             "tool_call" | "tool_call_update" => {
-                self.retries.answered(out);
+                self.retries.progressed(out);
                 let status = update.get("status");
                 self.rounds.tool(kind == "tool_call", matches!(status.name(), Some("completed" | "failed")));
                 let has_diff = update.get("content").items().any(|item| item.get("type").is("diff"));

@@ -115,11 +115,14 @@ impl Adapter for OpenCode {
         if !self.speaks_acp {
             return self.run.stderr_line(line, out);
         }
-        let Some(entry) = log::Entry::read(line).filter(|entry| entry.is_model_call()) else { return };
-        if let Some(failure) = entry.failure() {
+        let Some(entry) = log::Entry::read(line) else { return };
+        // A sub-agent has its own session.
+        if entry.starts_call() && entry.session() == self.acp.id() {
+            self.acp.dialect.call_started(out);
+        } else if let Some(failure) = entry.failure().filter(|_| entry.is_model_call()) {
             self.acp.dialect.call_failed(failure, out);
-            self.stop_if_due(out);
         }
+        self.stop_if_due(out);
     }
 
     fn handle(&mut self, input: Input, out: &mut Effects) {

@@ -11,11 +11,25 @@ use wharf_adapter::{ErrorClass, Failure, Json, text};
 pub(crate) struct Entry<'a>(&'a str);
 
 impl<'a> Entry<'a> {
-    /// Reads a line, if it is an error of the log.
+    /// Reads a line, if it is a line of the log that matters: an error, or the start of a model call.
     pub(crate) fn read(line: &'a str) -> Option<Entry<'a>> {
         let is_error =
             line.starts_with("ERROR ") || (line.starts_with("timestamp=") && text::contains(line, " level=ERROR "));
-        is_error.then_some(Entry(line))
+        (is_error || Entry(line).starts_call()).then_some(Entry(line))
+    }
+
+    /// Whether a model call of the turn starts, and not one for a title.
+    pub(crate) fn starts_call(self) -> bool {
+        let new = self.0.starts_with("timestamp=")
+            && text::contains(self.0, " level=INFO ")
+            && text::contains(self.0, " message=stream ");
+        let old = self.0.starts_with("INFO ") && text::contains(self.0, " service=llm ") && self.0.ends_with(" stream");
+        (new || old) && text::contains(self.0, " small=false ")
+    }
+
+    /// The model that is called: `provider/model`.
+    pub(crate) fn model(self) -> Option<String> {
+        Some(format!("{}/{}", self.field(" providerID=").map(word)?, self.field(" modelID=").map(word)?))
     }
 
     /// The session that it is about.
@@ -26,7 +40,7 @@ impl<'a> Entry<'a> {
     /// Whether a model call of the turn itself failed, and not one for a title.
     pub(crate) fn is_model_call(self) -> bool {
         let is_call = text::contains(self.0, "message=\"stream error\"") || text::contains(self.0, " service=llm ");
-        is_call && text::contains(self.0, " small=false ")
+        is_call && text::contains(self.0, " small=false ") && !self.starts_call()
     }
 
     /// What failed.
@@ -128,6 +142,19 @@ mod tests {
         assert_eq!((entry.session(), entry.is_model_call()), (Some("ses_e107"), true));
         let failure = entry.failure().expect("a failure");
         assert_eq!((failure.class, failure.http_status), (ErrorClass::Provider, Some(500)), "the request is not read");
+    }
+
+    /// Written by 1.18.33 and 1.15.4.
+    #[test]
+    fn the_start_of_a_model_call_names_the_model() {
+        let new = "timestamp=2026-11-18T17:59:10.319Z level=INFO run=05c02883 message=stream providerID=lab modelID=mock-model session.id=ses_e1 small=false agent=build mode=primary";
+        let old = "INFO  2026-11-18T17:59:11 +1ms service=llm providerID=lab modelID=mock-model session.id=ses_e1 small=false agent=build mode=primary stream";
+        for line in [new, old] {
+            let entry = Entry::read(line).expect("an entry");
+            assert!(entry.starts_call() && !entry.is_model_call() && entry.failure().is_none());
+            assert_eq!((entry.session(), entry.model().as_deref()), (Some("ses_e1"), Some("lab/mock-model")));
+            assert!(Entry::read(&line.replace("small=false", "small=true")).is_none());
+        }
     }
 
     #[test]

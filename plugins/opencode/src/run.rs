@@ -9,7 +9,7 @@ mod end;
 use crate::failure::{self, Moment};
 use crate::log::{Entry, Remark};
 use crate::options::Limits;
-use crate::retries::Retries;
+use crate::retries::{Retries, cut};
 use crate::{tool, usage};
 use wharf_adapter::{Effects, Event, Failure, Json, LogLevel, Malformed, Phase, Round, SessionInfo};
 
@@ -93,6 +93,9 @@ impl RunParser {
     /// A line on stderr: a remark, or the log.
     pub(crate) fn stderr_line(&mut self, line: &str, out: &mut Effects) {
         if let Some(entry) = Entry::read(line) {
+            if entry.starts_call() {
+                return self.call_starts(entry, out);
+            }
             // It may be all that a turn says about its session. A sub-agent has its own.
             if let Some(session) = entry.session().filter(|_| self.session.is_none() && entry.is_model_call()) {
                 self.enter(session, out);
@@ -112,6 +115,22 @@ impl RunParser {
             Some(Remark::Other(text)) => out.notice(LogLevel::Warn, text),
             None => {}
         }
+    }
+
+    /// A model call starts, says the log. It names the model, which the output does not.
+    fn call_starts(&mut self, entry: Entry<'_>, out: &mut Effects) {
+        let (Some(session), Some(model)) = (entry.session(), entry.model()) else { return };
+        // A sub-agent has its own session.
+        if self.session.as_deref().is_some_and(|known| known != session) {
+            return;
+        }
+        if self.settings.model.as_deref() != Some(&*model) {
+            self.settings.model = Some(model);
+            if self.session.is_some() {
+                self.emit_session(None, out);
+            }
+        }
+        self.enter(session, out);
     }
 
     /// Reports the session once.
@@ -134,7 +153,14 @@ impl RunParser {
     }
 
     fn start(&mut self, part: Json<'_>, out: &mut Effects) {
-        self.retries.answered(out);
+        // A step that starts again without an end was cut off.
+        if self.steps > 0 && self.step.reason.is_none() && !self.step.has_tool {
+            if let Some(failure) = self.retries.failed(cut(), self.settings.limits.retries, out) {
+                self.end_as(failure, out);
+            }
+        } else {
+            self.retries.answered(out);
+        }
         self.error = None;
         self.denied = None;
         self.steps += 1;
@@ -161,6 +187,7 @@ impl RunParser {
             }
             Some("reasoning") => out.thinking(&*id, None, text.text().ok_or(Malformed)?),
             Some("tool") => {
+                self.retries.progressed(out);
                 self.step.has_tool = true;
                 self.denied = tool::report(part, out)?.or(self.denied.take());
             }
@@ -178,6 +205,7 @@ impl RunParser {
         }
         let usage = usage::of_step(tokens, cost, self.settings.model.as_deref());
         self.step.is_uncounted = usage.as_ref().is_none_or(usage::is_empty);
+        self.retries.progressed(out);
         self.round(Phase::Ended, out);
         // Zeros are no figures: the stream was cut off before the provider sent them.
         if let Some(usage) = usage.filter(|usage| !usage::is_empty(usage)) {

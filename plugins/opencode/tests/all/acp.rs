@@ -279,6 +279,31 @@ fn an_agent_that_does_not_answer_a_stop_has_failed_all_the_same() {
 }
 
 #[test]
+fn an_answer_that_is_cut_off_again_and_again_is_stopped() {
+    let mut turn = plain_turn();
+    wharf_adapter::testing::set_option(&mut turn, "max-retries", "2");
+    let mut adapter = crate::built(&turn, "1.18.33", "acp");
+    handle(&mut adapter, Input::Start);
+    let lines = conversation("1.18.33/acp_main");
+    let opened = lines.iter().position(|line| line.message["result"]["sessionId"].is_string()).expect("a session");
+    for line in lines[..=opened].iter().filter(|line| line.from_agent) {
+        play(&mut adapter, Stream::Stdout, &line.message.to_string(), 1);
+    }
+    let session = session(&lines).expect("an id");
+    let call = format!(
+        "timestamp=1 level=INFO run=0 message=stream providerID=lab modelID=m session.id={session} small=false agent=build mode=primary\n"
+    );
+    let chunk = lines.iter().find(|line| line.message["params"]["update"]["sessionUpdate"] == "agent_message_chunk");
+    let chunk = chunk.expect("a chunk").message.to_string();
+    let is_stopped = |effects: &[Effect]| effects.iter().any(|effect| matches!(effect, Effect::SetTimer(_)));
+    for number in 0..4 {
+        let effects = play(&mut adapter, Stream::Stderr, &call, 1);
+        assert_eq!(is_stopped(&effects), number == 3, "call {number}");
+        play(&mut adapter, Stream::Stdout, &chunk, 1);
+    }
+}
+
+#[test]
 fn chunk_boundaries_do_not_matter_over_acp() {
     let agent: String = conversation("1.18.33/acp_main")
         .iter()

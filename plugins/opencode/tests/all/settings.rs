@@ -27,9 +27,9 @@ fn unsupported(launch: &Launch) -> Vec<&str> {
 #[test]
 fn a_plain_turn_over_each_transport() {
     let acp = launch(&plain_turn(), "1.18.33", "acp");
-    assert_eq!(args(&acp), ["acp", "--print-logs", "--log-level", "ERROR"]);
+    assert_eq!(args(&acp), ["acp", "--print-logs", "--log-level", "INFO"]);
     let run = launch(&plain_turn(), "1.18.33", "run");
-    assert_eq!(args(&run), ["run", "--format", "json", "--thinking", "--auto", "--print-logs", "--log-level", "ERROR"]);
+    assert_eq!(args(&run), ["run", "--format", "json", "--thinking", "--auto", "--print-logs", "--log-level", "INFO"]);
     for launch in [acp, run] {
         assert_eq!((unsupported(&launch).len(), variable(&launch, "OPENCODE_PERMISSION")), (0, None));
         assert_eq!(variable(&launch, "OPENCODE_DISABLE_AUTOUPDATE"), Some("1"));
