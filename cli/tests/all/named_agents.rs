@@ -136,8 +136,19 @@ fn a_project_may_choose_a_named_agent() {
 
 #[test]
 fn an_agent_whose_package_is_known_is_run_by_the_adapter_of_acp() {
-    // Which this program may have or not: with it, the program is missing; without it, the adapter.
-    let refused = sandbox().call(["run", "-a", "codex-acp", "go"]);
-    let missing = refused.stderr.contains("wharf agent install codex-acp");
-    assert!(missing || refused.stderr.contains("needs the adapter `acp`, which does not exist"), "{refused:?}");
+    let sandbox = sandbox();
+    let call = |args: &[&str]| Finished::of(sandbox.wharf(args).env("PATH", sandbox.path("bin")));
+    let refused = call(&["run", "-a", "kimi", "go"]);
+    assert!(refused.code == Some(3) && refused.stderr.contains("`wharf agent install kimi`"), "{refused:?}");
+    assert!(!sandbox.text(&["adapters"]).contains("kimi"), "it is neither configured nor installed");
+
+    let folder = "data/agents/kimi/2.1.0";
+    fs::create_dir_all(sandbox.path(folder)).expect("a folder");
+    let program = sandbox.write(format!("{folder}/kimi"), "#!/bin/sh\n");
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).expect("a program");
+    let installed = r#"{"registry":"npm","package":"p","program":"kimi","installed":"2026-11-18T00:00:00Z"}"#;
+    sandbox.write(format!("{folder}/wharf.json"), installed);
+    let explained = call(&["explain", "--json", "-a", "kimi", "go"]).success().json();
+    assert_eq!((&explained["program"], &explained["args"][0]), (&json!(program), &json!("acp")), "{explained}");
+    assert!(sandbox.text(&["adapters"]).contains("by acp: kimi acp"));
 }

@@ -99,9 +99,11 @@ impl Launcher {
         if let Some(binary) = &mut diagnosis.binary {
             prepend_arguments(adapter, binary);
         }
-        if let (Some(problem), None, Some(package)) =
-            (&mut diagnosis.problem, &grants.named_program, package_of(adapter))
+        // A program that the user named by its path is not replaced by one that is installed.
+        let named = grants.named_program.as_deref();
+        if let (Some(problem), Some(package)) = (&mut diagnosis.problem, package_of(adapter))
             && problem.reason == Unusable::NotFound
+            && named.is_none_or(|named| named == package.program)
         {
             problem.fix = format!("`wharf agent install {}`, or {}", package.agent, problem.fix);
         }
