@@ -20,7 +20,7 @@ impl Agent for Qwen {
     }
 
     fn transports(&self) -> &'static [&'static str] {
-        &["acp", "stream-json"]
+        &["stream-json", "acp"]
     }
 
     fn packages(&self, version: &str) -> Vec<Package> {
@@ -59,6 +59,10 @@ impl Agent for Qwen {
         "QWEN.md"
     }
 
+    fn without_instructions(&self) -> Option<[&'static str; 2]> {
+        Some(["--option", "bare=true"])
+    }
+
     fn by_hand(&self, transport: &str, prompt: &str) -> ByHand {
         match transport {
             "acp" => ByHand::acp(&["--acp"]),
@@ -75,7 +79,30 @@ impl Agent for Qwen {
         "run_shell_command"
     }
 
+    /// Newer versions start it in the background unless the model says otherwise.
+    fn delegate(&self, prompt: &str, _tools: &[String]) -> Option<Call> {
+        let input = json!({
+            "description": "dive", "prompt": prompt, "subagent_type": "general-purpose", "run_in_background": false,
+        });
+        Some(Call { name: "agent", input })
+    }
+
+    fn command_rule(&self, program: &str) -> Option<String> {
+        Some(format!("run_shell_command({program} *)"))
+    }
+
     fn server_tool(&self, server: &str, tool: &str) -> String {
         format!("mcp__{server}__{tool}")
+    }
+
+    fn cannot(&self, scenario: &str, _version: &str, transport: &str) -> Option<&'static str> {
+        match (scenario, transport) {
+            ("image arrives", _) => Some("it shows images only to models that it knows to see"),
+            ("tool rule allows", "stream-json") => Some("a command that writes a file needs a rule for edits too"),
+            ("dropped stream, then an answer", _) => {
+                Some("it keeps the text of the failed call, and the answer continues it")
+            }
+            _ => None,
+        }
     }
 }
