@@ -64,7 +64,7 @@ pub struct Step {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Tool {
-    /// The name under which the agent offers it.
+    /// The name under which the agent offers it; of a tool in a namespace, `namespace::name`.
     pub name: String,
     /// The arguments of the call.
     pub input: Value,

@@ -1,6 +1,7 @@
 //! `OpenAI`'s Codex.
 
 use crate::agent::{Agent, Api, ByHand, Call, Login, Package, Place, Quirks, environment, pairs};
+use crate::agent::{Agent, Api, ByHand, Call, Login, Models, Package, Place, environment, pairs};
 use serde_json::json;
 
 #[derive(Debug)]
@@ -34,7 +35,7 @@ impl Agent for Codex {
     fn variables(&self, at: &Place<'_>) -> Vec<(&'static str, String)> {
         match at.login {
             Login::None => vec![],
-            _ => pairs(&[("MOCK_API_KEY", "sk-fake-key-of-the-suite")]),
+            _ => pairs(&[("CODEX_API_KEY", "sk-fake-key-of-the-suite")]),
         }
     }
 
@@ -42,7 +43,7 @@ impl Agent for Codex {
     fn files(&self, at: &Place<'_>) -> Vec<(&'static str, String)> {
         let config = format!(
             "model = \"mock-model\"\nmodel_provider = \"mock\"\n\n[analytics]\nenabled = false\n\n\
-             [model_providers.mock]\nname = \"mock\"\nbase_url = \"{}/v1\"\nenv_key = \"MOCK_API_KEY\"\n\
+             [model_providers.mock]\nname = \"mock\"\nbase_url = \"{}/v1\"\nenv_key = \"CODEX_API_KEY\"\n\
              wire_api = \"responses\"\n",
             at.url
         );
@@ -51,6 +52,28 @@ impl Agent for Codex {
 
     fn config(&self, at: &Place<'_>) -> String {
         environment(&self.variables(at))
+    }
+
+    /// Those that each version contains: it does not ask the mock.
+    fn models(&self) -> Models {
+        Models { login: Login::Key, listed: &["gpt-5.5"], hidden: &["codex-auto-review"] }
+    }
+
+    fn model(&self) -> &'static str {
+        "gpt-5.5"
+    }
+
+    fn without_instructions(&self) -> Option<[&'static str; 2]> {
+        Some(["--option", "no-custom-instructions=true"])
+    }
+
+    fn cannot(&self, scenario: &str, version: &str, _transport: &str) -> Option<&'static str> {
+        Some(match (scenario, version) {
+            ("nobody approves", _) => "its commands run in a read-only sandbox, and fail there",
+            ("429, then an answer", "0.142.0") => "it does not retry after a 429",
+            ("effort", "0.142.0") => "it sends an effort only to models that it knows",
+            _ => return None,
+        })
     }
 
     fn by_hand(&self, _transport: &str, prompt: &str) -> ByHand {
@@ -66,6 +89,11 @@ impl Agent for Codex {
     }
 
     fn server_tool(&self, server: &str, tool: &str) -> String {
+        // It shows the tools of a server as a namespace.
+        format!("mcp__{server}::{tool}")
+    }
+
+    fn server_tool_in_events(&self, server: &str, tool: &str) -> String {
         format!("mcp__{server}__{tool}")
     }
     /// A command that its sandbox stops is sometimes no item at all.
