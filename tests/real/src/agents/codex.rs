@@ -67,8 +67,9 @@ impl Agent for Codex {
         Some(["--option", "no-custom-instructions=true"])
     }
 
-    fn cannot(&self, scenario: &str, version: &str, _transport: &str) -> Option<&'static str> {
+    fn cannot(&self, scenario: &str, version: &str, transport: &str) -> Option<&'static str> {
         Some(match (scenario, version) {
+            ("parallel tools", "0.142.0") if transport == "exec" => "it does not report the end of every command",
             ("nobody approves", _) => "its commands run in a read-only sandbox, and fail there",
             ("429, then an answer", "0.142.0") => "it does not retry after a 429",
             ("effort", "0.142.0") => "it sends an effort only to models that it knows",
