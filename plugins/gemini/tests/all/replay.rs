@@ -5,8 +5,8 @@
 
 use crate::captures;
 use std::path::PathBuf;
-use wharf_adapter::testing::{FakeHost, Transcript, play, transcript, transcripts};
-use wharf_adapter::{Adapter, Effects, ExitStatus, Stream};
+use wharf_adapter::testing::{FakeHost, Transcript, events, play, transcript, transcripts};
+use wharf_adapter::{Adapter, Effects, Event, ExitStatus, Outcome, Stream, TurnEnd};
 use wharf_adapter_gemini::Gemini;
 
 fn scenarios() -> Vec<PathBuf> {
@@ -50,12 +50,19 @@ fn the_history_of_a_loaded_session_is_not_the_answer_even_without_our_requests()
     }
 }
 
-/// The last prompt that failed had the status 400.
+/// The first two prompts of the capture failed with these.
 #[test]
-fn an_error_of_the_model_over_acp_is_recognized_even_without_our_requests() {
+fn errors_of_the_model_over_acp_are_recognized_even_without_our_requests() {
     for version in ["0.45.2", "0.61.0"] {
-        let error = transcript::<Gemini>(&captures().join(version).join("acp_errors")).report.error.expect("a failure");
-        assert_eq!(error.http_status, Some(400), "{version}");
+        let replayed = transcript::<Gemini>(&captures().join(version).join("acp_errors"));
+        let failures: Vec<Option<u16>> = events(&replayed.effects)
+            .into_iter()
+            .filter_map(|event| match event {
+                Event::TurnEnded(TurnEnd { outcome: Outcome::Failed(failure), .. }) => Some(failure.http_status),
+                _ => None,
+            })
+            .collect();
+        assert_eq!(failures[..2], [Some(401), Some(400)], "{version}");
     }
 }
 
