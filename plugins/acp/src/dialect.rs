@@ -24,6 +24,7 @@ impl Dialect for AnyAgent {
     /// Requests of Qwen Code, which it can do without.
     const IGNORED: Ignored = Ignored::new(&["craft/drainMidTurnQueue", "qwen/notify/session/mode-update"]);
     const EXTRA_DIRS: bool = true;
+    const CHANGES_AT_LOCATIONS: bool = true;
     const FORMS: bool = true;
 
     fn usage_scope(&self) -> UsageScope {

@@ -37,6 +37,8 @@ pub trait Dialect: Default {
     const EXTRA_DIRS: bool = false;
     /// Whether the attachments of a turn are given in the protocol. `false`: the command line names them, or nothing does.
     const ATTACHMENTS: bool = true;
+    /// Whether a tool that changes files and shows no differences has changed those at its locations.
+    const CHANGES_AT_LOCATIONS: bool = false;
     /// Whether the agent is offered to ask with forms, in turns whose approvals ask.
     const FORMS: bool = false;
     /// How long the agent may take to answer `initialize`.

@@ -318,7 +318,12 @@ fn another_version_of_the_protocol_fails_the_turn() {
 
 #[test]
 fn a_tool_without_differences_changed_the_files_at_its_locations() {
-    let mut talk = Talk::<Standard>::prompted(|_| {});
+    #[derive(Default)]
+    struct Located;
+    impl Dialect for Located {
+        const CHANGES_AT_LOCATIONS: bool = true;
+    }
+    let mut talk = Talk::<Located>::prompted(|_| {});
     let update = |kind: &str, content: Value| {
         json!({"sessionUpdate": "tool_call", "toolCallId": "t", "kind": kind, "status": "completed", "title": "t",
             "locations": [{"path": "/a"}], "content": content})

@@ -317,7 +317,7 @@ impl Transcript {
             return Ok(());
         }
         self.calls.close(&id);
-        let changes = if changes.is_empty() { locations } else { changes };
+        let changes = if changes.is_empty() && D::CHANGES_AT_LOCATIONS { locations } else { changes };
         for change in changes.into_iter().filter(|_| status == ToolStatus::Succeeded) {
             out.emit(Event::FileChange(change));
         }
