@@ -58,6 +58,7 @@ fn media_type(name: &str) -> &'static str {
     }
 }
 
+#[expect(clippy::ref_option, reason = "the signature that serde needs")]
 fn encode<S: Serializer>(bytes: &Option<Vec<u8>>, serializer: S) -> Result<S::Ok, S::Error> {
     bytes.as_ref().map(|bytes| STANDARD.encode(bytes)).serialize(serializer)
 }

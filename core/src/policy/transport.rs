@@ -1,7 +1,7 @@
 //! Which transport a turn uses: the one that the caller chose, else the first of those that have most of what the turn
 //! needs.
 
-use crate::model::{Approvals, Binary, Capability, SessionChoice, SettingError, Transport, Turn};
+use crate::model::{Approvals, Binary, Capability, SessionChoice, SettingError, ToolRules, Transport, Turn};
 
 /// The transports for a turn, in the order in which they are tried. With a choice of the caller there is one.
 pub fn transports<'b>(binary: &'b Binary, turn: &Turn, keep_alive: bool) -> Result<Vec<&'b Transport>, SettingError> {
@@ -38,7 +38,7 @@ fn needs(turn: &Turn, keep_alive: bool) -> Vec<Capability> {
         (Capability::FallbackModel, turn.fallback_model.is_some()),
         (Capability::BudgetCap, turn.max_cost.is_some()),
         (Capability::TurnCap, turn.max_turns.is_some()),
-        (Capability::ToolRules, turn.tools != Default::default()),
+        (Capability::ToolRules, turn.tools != ToolRules::default()),
         (Capability::Autopilot, turn.autopilot),
         (Capability::SessionResume, matches!(turn.session, SessionChoice::Resume(_) | SessionChoice::MostRecent)),
         (Capability::SessionFork, matches!(turn.session, SessionChoice::Fork(_))),

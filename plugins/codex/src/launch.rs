@@ -155,7 +155,7 @@ fn session(settings: &mut Settings<'_>, binary: &Binary, launch: &mut Launch) {
 /// Whether `exec` of this version trusts a workspace in which it may write, and remembers that: 0.142.0 does, 0.169.0 does
 /// not.
 fn trusts(binary: &Binary) -> bool {
-    !binary.version.as_deref().and_then(Version::find).is_some_and(|version| version >= Version(0, 169, 0))
+    binary.version.as_deref().and_then(Version::find).is_none_or(|version| version < Version(0, 169, 0))
 }
 
 /// Whether `exec` of this version has `fork`.

@@ -305,11 +305,9 @@ fn an_answer_that_is_cut_off_again_and_again_is_stopped() {
 
 #[test]
 fn chunk_boundaries_do_not_matter_over_acp() {
-    let agent: String = conversation("1.18.33/acp_main")
-        .iter()
-        .filter(|line| line.from_agent)
-        .map(|line| format!("{}\n", line.message))
-        .collect();
+    let conversation = conversation("1.18.33/acp_main");
+    let written = conversation.iter().filter(|line| line.from_agent).map(|line| line.message.to_string());
+    let agent = written.collect::<Vec<_>>().join("\n") + "\n";
     let play_in = |lines: usize| {
         let mut adapter = OpenCode::default();
         adapter.build_prompt(&plain_turn(), &binary("1.18.33"), "acp").expect("a prompt");
