@@ -1,7 +1,6 @@
 //! `OpenAI`'s Codex.
 
-use crate::agent::{Agent, Api, ByHand, Call, Login, Models, Package, Place, environment, pairs};
-use crate::agent::{Agent, Api, ByHand, Call, Login, Package, Place, Quirks, environment, pairs};
+use crate::agent::{Agent, Api, ByHand, Call, Login, Models, Package, Place, Quirks, environment, pairs};
 use serde_json::json;
 
 #[derive(Debug)]
