@@ -89,7 +89,8 @@ impl Acp {
             usage.rounds = Some(1);
             usage.output = last.output;
             (usage.input, usage.reasoning) = (last.input, last.reasoning);
-            (usage.cache_read, usage.cache_write) = (last.cache_read, last.cache_write);
+            // It leaves out zeros.
+            (usage.cache_read, usage.cache_write) = (last.cache_read.or(Some(0)), last.cache_write.or(Some(0)));
         }
         usage.model = last.model;
         (is_whole || cost.is_some_and(|cost| cost > 0)).then_some(usage)

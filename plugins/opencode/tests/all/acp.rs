@@ -142,6 +142,7 @@ fn the_main_conversation_has_its_answers_tools_and_figures() {
         let figures = (usage.input, usage.output, usage.reasoning, usage.cache_read, usage.cost_micros);
         assert_eq!(figures, (Some(200), Some(34), Some(7), Some(1000), Some(368)), "{}", turn.prompt);
         assert!(!usage.input_includes_cached);
+        assert_eq!(usage.cache_write, Some(0), "zeros are left out over ACP; JSON lines have them");
     }
     // Two calls: the result has the second one only. The cost of the session grew from 0.001104 to 0.001942.
     let [usage] = &usages(&tool.effects)[..] else { panic!() };
