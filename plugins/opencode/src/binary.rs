@@ -44,8 +44,9 @@ fn transports(binary: &mut Binary) {
         | Capabilities::COST_TRACKING
         | Capabilities::TOOL_RULES
         | Capabilities::MCP_SERVERS
+        | Capabilities::ATTACHMENTS
         | Capabilities::POLICY;
     let duplex = Capabilities::STREAMING | Capabilities::DUPLEX | Capabilities::ASKS | Capabilities::INTERRUPT;
     binary.transport(Transport::Acp.name(), both | duplex);
-    binary.transport(Transport::Run.name(), both | Capabilities::ATTACHMENTS);
+    binary.transport(Transport::Run.name(), both);
 }
