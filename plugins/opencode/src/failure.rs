@@ -135,13 +135,15 @@ pub(crate) fn from_evidence(evidence: &Evidence) -> Option<Failure> {
 }
 
 /// A text without the escape sequences of colors.
-pub(crate) fn plain(text: &str) -> String {
-    let mut parts = text.split("\u{1b}[");
-    let mut plain = parts.next().unwrap_or_default().to_owned();
-    for part in parts {
-        let end = part.find(|character: char| character.is_ascii_alphabetic()).map_or(part.len(), |end| end + 1);
-        plain.push_str(&part[end..]);
+pub(crate) fn plain(colored: &str) -> String {
+    let (mut plain, mut rest) = (String::new(), colored);
+    while let Some(at) = text::find(rest, "\u{1b}[") {
+        plain.push_str(&rest[..at]);
+        let sequence = &rest[at + 2..];
+        let end = sequence.bytes().position(|byte| byte.is_ascii_alphabetic()).map_or(sequence.len(), |end| end + 1);
+        rest = &sequence[end..];
     }
+    plain.push_str(rest);
     plain
 }
 

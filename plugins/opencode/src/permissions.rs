@@ -69,8 +69,12 @@ impl Permissions {
             None => false,
         });
         // The last one counts: first what is for everything, then what allows, asks and denies.
-        rules.sort_by_key(|(rank, _)| *rank);
-        self.rules.extend(rules.into_iter().map(|(_, rule)| rule));
+        for rank in 0..=3 {
+            let (of_rank, rest) = rules.into_iter().partition(|(of_rule, _)| *of_rule == rank);
+            rules = rest;
+            let of_rank: Vec<(u8, Rule)> = of_rank;
+            self.rules.extend(of_rank.into_iter().map(|(_, rule)| rule));
+        }
     }
 
     pub(crate) fn is_empty(&self) -> bool {
