@@ -36,8 +36,14 @@ pub(super) fn complete(model: &str, step: &Step, serial: &str) -> Value {
     complete
 }
 
+/// With line separators escaped, as the API does it: Google's library takes them for the end of a line.
+fn plain(mut frame: Frame) -> Frame {
+    frame.data = frame.data.replace('\u{2028}', "\\u2028").replace('\u{2029}', "\\u2029");
+    frame
+}
+
 pub(super) fn stream(model: &str, step: &Step, serial: &str) -> Stream {
-    let frame = |part: Value| Frame::unnamed(&response(model, serial, &[part], None)).piece();
+    let frame = |part: Value| plain(Frame::unnamed(&response(model, serial, &[part], None))).piece();
     let thinking = step.pieces(step.thinking.as_deref().unwrap_or_default());
     let thinking = thinking.into_iter().map(|piece| frame(json!({ "text": piece, "thought": true })));
     let text = step.pieces(step.text.as_deref().unwrap_or_default());

@@ -54,6 +54,15 @@ impl Agent for AcpAgent {
         self.name
     }
 
+    fn cannot(&self, scenario: &str, _version: &str, _transport: &str) -> Option<&'static str> {
+        match (self.id, scenario) {
+            ("grok", _) => Some("it calls the model beside the turn, which takes answers out of the mock's script"),
+            ("pi", "short reply") => Some("`pi-acp` gives its own version, not that of pi"),
+            ("pi", "tools, then an answer") => Some("`pi-acp` does not pass on the input of tools"),
+            _ => None,
+        }
+    }
+
     fn versions(&self) -> &'static [&'static str] {
         self.versions
     }

@@ -89,13 +89,9 @@ impl Agent for Codex {
     }
 
     fn server_tool(&self, server: &str, tool: &str) -> String {
-        // It shows the tools of a server as a namespace.
-        format!("mcp__{server}::{tool}")
-    }
-
-    fn server_tool_in_events(&self, server: &str, tool: &str) -> String {
         format!("mcp__{server}__{tool}")
     }
+
     /// A command that its sandbox stops is sometimes no item at all.
     fn quirks(&self, _version: &str, _transport: &str) -> Quirks {
         Quirks { has_sandbox: true, ..Quirks::default() }

@@ -82,6 +82,14 @@ impl Agent for Gemini {
         "run_shell_command"
     }
 
+    fn cannot(&self, scenario: &str, _version: &str, transport: &str) -> Option<&'static str> {
+        match (scenario, transport) {
+            ("ask allowed", "acp") => Some("over ACP it asks without the tool's input, which rules are about"),
+            ("long unicode reply", _) => Some("it stops a reply that repeats itself"),
+            _ => None,
+        }
+    }
+
     fn server_tool(&self, server: &str, tool: &str) -> String {
         format!("mcp_{server}_{tool}")
     }

@@ -76,8 +76,10 @@ fn shape(result: &RunResult) -> Vec<String> {
             _ => {}
         }
     }
-    // An agent may report the end of a tool again, with more of its output.
-    shape.dedup_by(|next, one| one == next && next.starts_with("tool ") && next != "tool begun");
+    // An agent may report the end of a tool again, with more of its output, and an adapter the end of a turn, with what it
+    // has looked up.
+    let repeats = |text: &str| text.starts_with("turn ") || text.starts_with("tool ") && text != "tool begun";
+    shape.dedup_by(|next, one| one == next && repeats(next));
     shape
 }
 

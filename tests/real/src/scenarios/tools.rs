@@ -15,12 +15,14 @@ pub(super) fn shell_then(testbed: &Testbed<'_>, command: &str) -> Vec<Step> {
     vec![Step::tool(name, input), Step::text("Done.")]
 }
 
+/// The output of tools, as a whole or in pieces.
 fn output(result: &RunResult) -> String {
-    result.events("tool").map(|event| text(&event["output"])).collect()
+    let pieces = result.events("tool-output").map(|event| text(&event["text"]));
+    result.events("tool").map(|event| text(&event["output"])).chain(pieces).collect()
 }
 
 pub(super) fn then_answer(testbed: &Testbed<'_>) -> ScenarioResult {
-    let model = testbed.model(shell_then(testbed, "echo anchor-$((6 * 7)) > made.txt; cat made.txt"))?;
+    let model = testbed.model(shell_then(testbed, "printf 'anchor-%s' 42 > made.txt; cat made.txt"))?;
     let args = [testbed.agent.approve(), vec!["Make it."]].concat();
     let result = testbed.run(&model, &args)?;
     result.expect_answer("Done.")?.expect_tools(&[(testbed.agent.shell_tool(), "succeeded")])?;
