@@ -217,6 +217,15 @@ fn file_change(raw: Json<'_>) -> Option<FileChange> {
     Some(FileChange { path, kind: ChangeKind::Edited, added: count('+'), removed: count('-') })
 }
 
+fn plan_item(todo: Json<'_>) -> Option<PlanItem> {
+    let status = match todo.get("status").name() {
+        Some("in_progress") => PlanStatus::InProgress,
+        Some("completed") => PlanStatus::Completed,
+        _ => PlanStatus::Pending,
+    };
+    Some(PlanItem { text: todo.get("content").string()?, status })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -258,13 +267,4 @@ mod tests {
             assert_eq!(exit_code(head), code, "{head}");
         }
     }
-}
-
-fn plan_item(todo: Json<'_>) -> Option<PlanItem> {
-    let status = match todo.get("status").name() {
-        Some("in_progress") => PlanStatus::InProgress,
-        Some("completed") => PlanStatus::Completed,
-        _ => PlanStatus::Pending,
-    };
-    Some(PlanItem { text: todo.get("content").string()?, status })
 }

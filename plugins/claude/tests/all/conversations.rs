@@ -95,7 +95,7 @@ impl Player {
                 }
                 Effect::Emit(Event::Ask(ask)) => self.asks.push(ask),
                 Effect::Emit(Event::Tool(call)) if call.status == ToolStatus::Denied => {
-                    self.denied.push(testing::inline(&call.id).to_owned())
+                    self.denied.push(testing::inline(&call.id).to_owned());
                 }
                 Effect::Emit(Event::TurnEnded(end)) => {
                     self.ended = true;

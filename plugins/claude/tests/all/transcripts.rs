@@ -29,7 +29,7 @@ fn a_denied_tool_is_reported_once() {
         });
         let mut ids: Vec<&str> = ended.collect();
         let count = ids.len();
-        ids.sort();
+        ids.sort_unstable();
         ids.dedup();
         assert_eq!(ids.len(), count, "{}", folder.display());
         let failed_first = |event: &&&Event| matches!(event, Event::Tool(call) if call.status == ToolStatus::Failed && ids.contains(&testing::inline(&call.id)));
