@@ -69,8 +69,10 @@ pub(crate) struct AvailableAgent {
     package: String,
     /// The name of its program.
     program: &'static str,
-    /// The arguments with which the adapter `acp` runs it; null if it has an adapter of its own.
-    acp: Option<&'static [&'static str]>,
+    /// The adapter that runs it: `acp`, or the one with the agent's name.
+    adapter: &'static str,
+    /// The arguments with which that adapter starts it before all others.
+    args: &'static [&'static str],
 }
 
 pub(crate) async fn agent(args: AgentArgs, shell: &Shell) -> Result<ExitCode> {
@@ -141,7 +143,8 @@ fn available(json: bool, shell: &Shell) -> Result<ExitCode> {
         registry: package.registry,
         package: package.name(),
         program: package.program,
-        acp: package.acp,
+        adapter: if package.acp.is_some() { "acp" } else { package.agent },
+        args: package.acp.unwrap_or_default(),
     });
     let rows: Vec<AvailableAgent> = rows.collect();
     if json {
@@ -149,7 +152,7 @@ fn available(json: bool, shell: &Shell) -> Result<ExitCode> {
     }
     for row in rows {
         let registry = ours(if row.registry == Registry::Pypi { "PyPI " } else { "npm " });
-        let acp = ours(if row.acp.is_some() { " (by the adapter acp)" } else { "" }).in_style(DIM);
+        let acp = ours(if row.adapter == "acp" { " (by the adapter acp)" } else { "" }).in_style(DIM);
         shell
             .line(foreign(row.agent).padded(17).in_style(BOLD).ours(" ").then(registry).foreign(row.package).then(acp));
     }

@@ -262,7 +262,8 @@ fn the_agents_that_can_be_installed_are_listed() {
     let find =
         |name: &str| listed.as_array().expect("a list").iter().find(|row| row["agent"] == name).expect(name).clone();
     assert_eq!(find("claude")["package"], "@anthropic-ai/claude-code");
-    assert_eq!((find("claude")["acp"].clone(), find("kimi")["acp"].clone()), (Value::Null, json!(["acp"])));
+    assert_eq!((&find("claude")["adapter"], &find("claude")["args"]), (&json!("claude"), &json!([])));
+    assert_eq!((&find("kimi")["adapter"], &find("kimi")["args"]), (&json!("acp"), &json!(["acp"])));
     assert_eq!(find("vibe")["registry"], "pypi");
     let text = call(&sandbox, &["agent", "list"]).success();
     assert!(text.stdout.is_empty() && text.stderr.contains("--available"), "{text:?}");
