@@ -49,7 +49,12 @@ pub(crate) fn build(settings: &mut Settings<'_>, features: Features) -> Result<L
         launch.joined("--add-dir=", dir);
     }
     switches(settings, features, &mut launch);
-    launch.instructions(&INSTRUCTIONS, !settings.option("no-custom-instructions").is_true());
+    let excluded = settings.option("no-custom-instructions").is_true();
+    if excluded && transport == Transport::Acp {
+        settings
+            .report("no-custom-instructions", "over ACP the CLI reads the instructions of the workspace all the same");
+    }
+    launch.instructions(&INSTRUCTIONS, !excluded || transport == Transport::Acp);
     settings.unsupported(Setting::MaxCost, "Copilot has no prices in dollars; see the option max-ai-credits");
     settings.unsupported(Setting::FallbackModel, "Copilot accepts one model only");
     settings.unsupported(Setting::OutputSchema, "Copilot has no structured output");

@@ -175,6 +175,19 @@ fn asking_needs_the_protocol() {
     assert_eq!(unsupported(&old), ["mcp-servers", "session"]);
 }
 
+/// Measured on 1.0.102: the flag has no effect there.
+#[test]
+fn instructions_that_are_read_over_the_protocol_all_the_same_are_not_said_to_be_excluded() {
+    for (approvals, read) in [(Approvals::Deny, false), (Approvals::Ask, true)] {
+        let launch = built(Some("1.0.102"), |turn| {
+            turn.approvals = approvals;
+            set_option(turn, "no-custom-instructions", "true");
+        });
+        assert!(launch.instructions.iter().all(|file| file.read == read), "{approvals:?}");
+        assert_eq!(unsupported(&launch).contains(&"no-custom-instructions"), read, "{approvals:?}");
+    }
+}
+
 /// The host passes it on if its caller chose the id.
 #[test]
 fn a_session_id_that_cannot_be_used_is_never_dropped_silently() {
